@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause) */
+/*
+ * SoftIB: what the libibverbs provider and the kernel driver say to each other.
+ *
+ * The driver allocates the memory of every queue and the provider maps it at
+ * the offset that the response names.  What lies in that memory is VMRI's
+ * (vmri/ring.h).  The provider rings a doorbell by POST_SEND with no request on
+ * the QP.
+ */
+#ifndef SOFTIB_ABI_USER_H
+#define SOFTIB_ABI_USER_H
+
+#include <linux/types.h>
+
+#define SOFTIB_UVERBS_ABI_VERSION	1
+
+/* Ways to ring a doorbell: bits of softib_alloc_ucontext_resp.doorbells. */
+#define SOFTIB_DOORBELL_SYSCALL	0x1
+
+struct softib_alloc_ucontext_resp {
+	__u32 doorbells;		/* SOFTIB_DOORBELL_* that this guest has */
+	__u32 dev_id;			/* VMRI's, for a doorbell without the kernel */
+	__u32 max_inline;		/* bytes */
+	__u32 page_size;		/* unit of the mappings */
+	__aligned_u64 reserved;
+};
+
+struct softib_alloc_pd_resp {
+	__u32 handle;			/* VMRI's */
+	__u32 reserved;
+};
+
+struct softib_create_cq_resp {
+	__aligned_u64 mmap_offset;
+	__u32 mmap_size;
+	__u32 handle;			/* VMRI's */
+	__u32 log2_entries;
+	__u32 reserved;
+};
+
+struct softib_create_qp_resp {
+	__aligned_u64 mmap_offset;
+	__u32 mmap_size;
+	__u32 sq_offset;		/* bytes into the mapping */
+	__u32 rq_offset;
+	__u8 sq_log2_entries;
+	__u8 sq_log2_stride;
+	__u8 rq_log2_entries;
+	__u8 rq_log2_stride;
+	__u32 reserved[2];
+};
+
+#endif /* SOFTIB_ABI_USER_H */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * VMRI (Virtual Machine RDMA Interface): the hypercall that a guest uses.
+ *
+ *	long vmri_op(unsigned int cmd, unsigned int dev_id, args)
+ *
+ * cmd is one of VMRI_OP_*, dev_id the index of a device within the calling
+ * domain, args the guest virtual address of the command's structure unless the
+ * command says that it takes a value.  The result is 0 or a positive value that
+ * the command defines, or a negative errno with Xen's numbers.
+ *
+ * Rules of the ABI:
+ *  - structures are fixed-width and naturally aligned, reserved fields and
+ *    unknown flag bits must be zero (-EINVAL);
+ *  - an unknown command is -ENOSYS, a handle that names nothing -ENOENT, an
+ *    object that others still use -EBUSY, a limit that is reached -ENOSPC,
+ *    memory that cannot be had -ENOMEM, a frame that may not be used -EPERM;
+ *  - guest addresses are 64 bits wide; a list of frames is an array of uint64_t
+ *    gfns (what Linux's pfn_to_gfn() gives: the machine frame for PV, the guest
+ *    frame for HVM and PVH);
+ *  - create, register, modify and destroy may answer -EINPROGRESS: the result
+ *    then arrives as a VMRI_EVENT_COMMAND;
+ *  - fields marked IN are read, OUT are written by a call that succeeds.
+ *    Other fields come back as they were given.
+ */
+#ifndef VMRI_VMRI_H
+#define VMRI_VMRI_H
+
+#include "types.h"
+
+/* The number used unless xenstore ("hypercall" beside the device) has another. */
+#define VMRI_HYPERCALL_DEFAULT	43
+
+#define VMRI_MAGIC		0x49524d56U	/* "VMRI" in memory */
+#define VMRI_ABI_VERSION	1
+
+/* Commands.  The group is the high byte. */
+#define VMRI_OP_version		0x0000	/* struct vmri_version; any dev_id */
+#define VMRI_OP_schedule	0x0001	/* args is the QPN itself */
+#define VMRI_OP_dev_create	0x0100	/* struct vmri_dev_create */
+#define VMRI_OP_dev_destroy	0x0101	/* no args */
+#define VMRI_OP_dev_query	0x0102	/* struct vmri_dev_attr, OUT */
+#define VMRI_OP_dev_counters	0x0103	/* struct vmri_counters, OUT */
+#define VMRI_OP_pd_create	0x0200	/* struct vmri_object */
+#define VMRI_OP_pd_destroy	0x0201	/* struct vmri_object */
+#define VMRI_OP_eq_create	0x0300	/* struct vmri_eq_create */
+#define VMRI_OP_eq_destroy	0x0301	/* struct vmri_object */
+#define VMRI_OP_eq_poll		0x0302	/* struct vmri_object */
+#define VMRI_OP_cq_create	0x0400	/* struct vmri_cq_create */
+#define VMRI_OP_cq_destroy	0x0401	/* struct vmri_object */
+#define VMRI_OP_qp_create	0x0600	/* struct vmri_qp_create */
+#define VMRI_OP_qp_destroy	0x0601	/* struct vmri_object */
+#define VMRI_OP_qp_modify	0x0602	/* struct vmri_qp_modify */
+#define VMRI_OP_qp_query	0x0603	/* struct vmri_qp_modify */
+#define VMRI_OP_mr_register	0x0700	/* struct vmri_mr_register */
+#define VMRI_OP_mr_deregister	0x0701	/* struct vmri_object */
+/* 0x0800 and above: privileged, see control.h. */
+#define VMRI_OP_control		0x8000
+
+/*
+ * VMRI_OP_version: is this VMRI, and which?  The one command that needs no
+ * device.
+ */
+struct vmri_version {
+	uint32_t magic;			/* OUT: VMRI_MAGIC */
+	uint32_t abi_version;		/* OUT: VMRI_ABI_VERSION */
+	uint32_t features;		/* OUT: VMRI_FEATURE_* */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_version, 16);
+
+/*
+ * VMRI_OP_schedule: run the queues of a QP on this virtual CPU: wake who waits
+ * for its receive queue, run its send queue, flush both in the error state.
+ * Returns 0 when there is nothing left to do, VMRI_SCHEDULE_MORE when the budget
+ * of the call ended first (call again; nothing is lost).
+ */
+#define VMRI_SCHEDULE_MORE	1
+
+/* A handle: PD, EQ, CQ, QP (its QPN) or MR (its key). */
+struct vmri_object {
+	uint32_t handle;		/* IN for destroy, OUT for create */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_object, 8);
+
+/*
+ * The device's attributes.  Limits are what can be used, and nothing beyond
+ * them is accepted.  GUIDs are in host byte order.
+ */
+struct vmri_dev_attr {
+	uint64_t node_guid;
+	uint64_t sys_image_guid;
+	uint64_t port_guid;
+	uint64_t gid_prefix;		/* subnet prefix, host byte order */
+	uint64_t max_mr_size;		/* bytes */
+	uint32_t fabric;		/* 24-bit id */
+	uint16_t lid;
+	uint16_t sm_lid;
+	uint16_t pkey;			/* P_Key table: one entry */
+	uint8_t port_state;		/* IBTA PortState: 1 down .. 4 active */
+	uint8_t mtu;			/* IBTA code: 5 is 4096 bytes */
+	uint32_t max_pd;
+	uint32_t max_eq;
+	uint32_t max_cq;
+	uint32_t max_cqe;		/* entries of one CQ */
+	uint32_t max_qp;
+	uint32_t max_qp_wr;		/* entries of a send or receive queue */
+	uint32_t max_sge;		/* of one request, send or receive */
+	uint32_t max_inline;		/* bytes */
+	uint32_t max_mr;
+	uint32_t max_rd_atomic;
+	uint32_t max_msg_size;		/* bytes, RC */
+	uint32_t clock_khz;		/* of a CQE's timestamp */
+	uint32_t reserved0;
+	uint64_t max_pinned_pages;	/* 4 KiB pages, MRs and rings together */
+	uint64_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_dev_attr, 120);
+
+/*
+ * VMRI_OP_dev_create: take the device that dom0 attached into use.
+ * -ENODEV: none attached with this id.  -EBUSY: in use already.
+ */
+struct vmri_dev_create {
+	uint32_t flags;			/* IN: 0 */
+	uint32_t reserved;
+	struct vmri_dev_attr attr;	/* OUT */
+};
+VMRI_ASSERT_SIZE(vmri_dev_create, 128);
+
+/*
+ * VMRI_OP_dev_destroy destroys all objects of the device, in any state, in
+ * bounded steps; the attachment stays and the device may be created again.
+ */
+
+/* Guest memory that both sides use, in frames of the caller's own. */
+struct vmri_frames {
+	uint64_t gfns;			/* guest address of uint64_t[nr] */
+	uint32_t nr;
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_frames, 16);
+
+/*
+ * VMRI_OP_eq_create: the region holds a struct vmri_eq_hdr and, from
+ * VMRI_RING_OFFSET on, 2^log2_entries entries (ring.h).  The guest binds the
+ * port, which Xen owns, interdomain to itself.
+ */
+struct vmri_eq_create {
+	struct vmri_frames frames;	/* IN */
+	uint8_t log2_entries;		/* IN: 4 .. 16 */
+	uint8_t reserved0[3];
+	uint32_t vcpu;			/* IN: to be notified first */
+	uint32_t handle;		/* OUT */
+	uint32_t port;			/* OUT: event channel */
+};
+VMRI_ASSERT_SIZE(vmri_eq_create, 32);
+
+/*
+ * VMRI_OP_eq_poll moves events that found the EQ full into it.  To be called
+ * when the guest has drained the ring and its header says overflow.
+ */
+
+/* VMRI_OP_cq_create: a struct vmri_cq_hdr and 2^log2_entries CQEs. */
+struct vmri_cq_create {
+	struct vmri_frames frames;	/* IN */
+	uint8_t log2_entries;		/* IN: 0 .. 22 */
+	uint8_t reserved0[3];
+	uint32_t eq;			/* IN: where its events go */
+	uint32_t handle;		/* OUT */
+	uint32_t reserved1;
+};
+VMRI_ASSERT_SIZE(vmri_cq_create, 32);
+
+/* Queue pair types: IB_QPT_* of Linux. */
+#define VMRI_QPT_SMI		0
+#define VMRI_QPT_GSI		1
+#define VMRI_QPT_RC		2
+#define VMRI_QPT_UC		3
+#define VMRI_QPT_UD		4
+
+/*
+ * Queues of the guest's kernel.  Only there the privileged keys and operations
+ * are honoured.  Such rings must never be mapped into user space.
+ */
+#define VMRI_QPF_KERNEL		0x1U
+
+/*
+ * VMRI_OP_qp_create.  The region starts with a struct vmri_qp_hdr; the queues
+ * lie at *_offset, a multiple of their stride, neither within the header nor
+ * over each other.  A queue may be absent: its log2 values are zero and its
+ * max_*_wr too.  The send stride is at least 64 + 16 * max_send_sge and
+ * 64 + max_inline bytes, the receive stride 16 + 16 * max_recv_sge, both powers
+ * of two and no more than a page.
+ * -EBUSY: QP0 or QP1 exists already, or the requested number is taken.
+ */
+struct vmri_qp_create {
+	struct vmri_frames frames;	/* IN */
+	uint32_t pd;			/* IN */
+	uint32_t send_cq;		/* IN */
+	uint32_t recv_cq;		/* IN */
+	uint32_t srq;			/* IN: 0 */
+	uint32_t eq;			/* IN: asynchronous events, QUEUE_READY */
+	uint8_t type;			/* IN: VMRI_QPT_* */
+	uint8_t reserved0[3];
+	uint32_t flags;			/* IN: VMRI_QPF_* */
+	uint32_t qpn;			/* IN: 0 for any; OUT */
+	uint32_t sq_offset;		/* IN: bytes */
+	uint32_t rq_offset;		/* IN: bytes */
+	uint32_t ind_offset;		/* IN: bytes; kernel queues, else 0 */
+	uint8_t sq_log2_entries;	/* IN */
+	uint8_t sq_log2_stride;		/* IN: 6 .. 12 */
+	uint8_t rq_log2_entries;	/* IN */
+	uint8_t rq_log2_stride;		/* IN: 5 .. 12 */
+	uint8_t ind_log2_entries;	/* IN: entries of 16 bytes; 0: none */
+	uint8_t max_send_sge;		/* IN */
+	uint8_t max_recv_sge;		/* IN */
+	uint8_t reserved1;
+	uint32_t max_inline;		/* IN: bytes */
+	uint64_t reserved2;
+};
+VMRI_ASSERT_SIZE(vmri_qp_create, 80);
+
+/* Queue pair states: IB_QPS_* of Linux. */
+#define VMRI_QPS_RESET		0
+#define VMRI_QPS_INIT		1
+#define VMRI_QPS_RTR		2
+#define VMRI_QPS_RTS		3
+#define VMRI_QPS_SQD		4
+#define VMRI_QPS_SQE		5
+#define VMRI_QPS_ERR		6
+
+/* Attribute mask: IB_QP_* of Linux (IBTA 1.4, 11.2.5.2). */
+#define VMRI_QPA_STATE			0x00001U
+#define VMRI_QPA_CUR_STATE		0x00002U
+#define VMRI_QPA_EN_SQD_ASYNC_NOTIFY	0x00004U
+#define VMRI_QPA_ACCESS_FLAGS		0x00008U
+#define VMRI_QPA_PKEY_INDEX		0x00010U
+#define VMRI_QPA_PORT			0x00020U
+#define VMRI_QPA_QKEY			0x00040U
+#define VMRI_QPA_AV			0x00080U
+#define VMRI_QPA_PATH_MTU		0x00100U
+#define VMRI_QPA_TIMEOUT		0x00200U
+#define VMRI_QPA_RETRY_CNT		0x00400U
+#define VMRI_QPA_RNR_RETRY		0x00800U
+#define VMRI_QPA_RQ_PSN			0x01000U
+#define VMRI_QPA_MAX_QP_RD_ATOMIC	0x02000U
+#define VMRI_QPA_ALT_PATH		0x04000U	/* not supported */
+#define VMRI_QPA_MIN_RNR_TIMER		0x08000U
+#define VMRI_QPA_SQ_PSN			0x10000U
+#define VMRI_QPA_MAX_DEST_RD_ATOMIC	0x20000U
+#define VMRI_QPA_PATH_MIG_STATE		0x40000U	/* not supported */
+#define VMRI_QPA_CAP			0x80000U	/* not supported */
+#define VMRI_QPA_DEST_QPN		0x100000U
+
+/* Access rights: IB_ACCESS_* of Linux, for MRs and QPs. */
+#define VMRI_ACCESS_LOCAL_WRITE		0x01U
+#define VMRI_ACCESS_REMOTE_WRITE	0x02U
+#define VMRI_ACCESS_REMOTE_READ		0x04U
+#define VMRI_ACCESS_REMOTE_ATOMIC	0x08U
+#define VMRI_ACCESS_ALL			0x0fU
+
+/* An address vector, of a connected QP or in a UD request. */
+struct vmri_av {
+	uint8_t dgid[16];		/* network order, as on the wire */
+	uint32_t flow_label;		/* 20 bits */
+	uint16_t dlid;
+	uint8_t sl;
+	uint8_t src_path_bits;
+	uint8_t static_rate;
+	uint8_t flags;			/* VMRI_AV_GRH */
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t reserved[3];
+};
+VMRI_ASSERT_SIZE(vmri_av, 32);
+#define VMRI_AV_GRH		0x1
+
+/*
+ * VMRI_OP_qp_modify and VMRI_OP_qp_query (IBTA 1.4, 10.3.1 and 11.2.5).  Modify
+ * checks the mask against the table of transitions; -EINVAL changes nothing.
+ * Query fills all fields.
+ */
+struct vmri_qp_modify {
+	uint32_t qpn;			/* IN */
+	uint32_t mask;			/* IN for modify: VMRI_QPA_* */
+	uint8_t state;			/* VMRI_QPS_* */
+	uint8_t cur_state;
+	uint8_t sq_draining;		/* query only */
+	uint8_t en_sqd_async_notify;
+	uint8_t access_flags;		/* VMRI_ACCESS_* */
+	uint8_t port;			/* 1 */
+	uint8_t path_mtu;		/* IBTA code 1 .. 5 */
+	uint8_t timeout;		/* 4.096 us * 2^n; 0 for ever; 5 bits */
+	uint8_t retry_cnt;		/* 0 .. 7 */
+	uint8_t rnr_retry;		/* 0 .. 7; 7 for ever */
+	uint8_t min_rnr_timer;		/* IBTA code, 5 bits */
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t reserved0;
+	uint16_t pkey_index;		/* 0 */
+	uint32_t qkey;
+	uint32_t rq_psn;		/* 24 bits */
+	uint32_t sq_psn;		/* 24 bits */
+	uint32_t dest_qpn;		/* 24 bits */
+	struct vmri_av av;
+	uint64_t reserved1;
+};
+VMRI_ASSERT_SIZE(vmri_qp_modify, 80);
+
+/*
+ * VMRI_OP_mr_register: pin frames and give them a key (lkey and rkey are the
+ * same).  The MR covers iova .. iova + length - 1, of which the first byte lies
+ * `offset` bytes into the first frame; nr frames are exactly those needed.  Any
+ * write access pins the frames as writable memory: page tables, descriptor
+ * tables, grants, foreign and special frames are refused (-EPERM).  Local read
+ * is always allowed.  Remote write and atomic need local write.
+ * A region of any size is one call: it is continued, and preempted, inside.
+ */
+struct vmri_mr_register {
+	struct vmri_frames frames;	/* IN */
+	uint64_t iova;			/* IN */
+	uint64_t length;		/* IN: bytes, 1 .. max_mr_size */
+	uint32_t pd;			/* IN */
+	uint32_t access;		/* IN: VMRI_ACCESS_* */
+	uint32_t offset;		/* IN: 0 .. 4095 */
+	uint32_t key;			/* IN: 0; OUT */
+	uint32_t cookie;		/* IN: 0; Xen's own while it continues */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_mr_register, 56);
+
+/*
+ * Keys that a kernel queue may use without a registration.  With
+ * VMRI_LKEY_FRAMES an SGE's address is gfn << 12 | offset and its length ends
+ * within that frame; the frame is checked and referenced at the moment of the
+ * copy.
+ */
+#define VMRI_LKEY_FRAMES	0xffffff00U
+
+/* Counters of a device; all run from its attachment. */
+struct vmri_counters {
+	uint64_t tx_msgs;		/* requests completed without error */
+	uint64_t tx_bytes;		/* payload that left, READ data included */
+	uint64_t rx_msgs;		/* receives completed, writes and reads served */
+	uint64_t rx_bytes;		/* payload that came in */
+	uint64_t doorbells;		/* schedule calls and traps */
+	uint64_t hypercalls;		/* other commands */
+	uint64_t events;		/* EQ entries written */
+	uint64_t upcalls;		/* event channel notifications */
+	uint64_t completions;		/* CQEs written */
+	uint64_t errors;		/* completions in error, flushes not counted */
+	uint64_t flushed;		/* completions with a flush error */
+	uint64_t rnr;			/* times a send found no receive */
+	uint64_t retries;		/* times a send found no peer */
+	uint64_t ud_drops;		/* datagrams dropped: no peer or no receive */
+	uint64_t qkey_violations;
+	uint64_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_counters, 128);
+
+#endif /* VMRI_VMRI_H */
