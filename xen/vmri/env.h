@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What VMRI needs of its surroundings.  This is the only header that includes
+ * Xen's; tests compile the same sources in user space against env_user.h.
+ *
+ * A function whose name starts with env_ is implemented in env_xen.c, or for
+ * tests in the fake environment; the inline ones are on the path of a message.
+ */
+#ifndef VMRI_ENV_H
+#define VMRI_ENV_H
+
+#ifdef __XEN__
+#include <xen/types.h>
+#include <xen/bug.h>
+#include <xen/compiler.h>
+#include <xen/domain_page.h>
+#include <xen/errno.h>
+#include <xen/kernel.h>
+#include <xen/lib.h>
+#include <xen/list.h>
+#include <xen/mm.h>
+#include <xen/nospec.h>
+#include <xen/sched.h>
+#include <xen/spinlock.h>
+#include <xen/string.h>
+#include <xen/time.h>
+#include <xen/timer.h>
+#include <asm/page.h>
+#else
+#include "env_user.h"
+#endif
+
+#include <vmri/control.h>
+#include <vmri/ring.h>
+#include <vmri/vmri.h>
+
+struct domain;
+struct vmri_domain;
+
+/*
+ * Locks carry their level.  A lock is taken only while all locks held have a
+ * lower one; the order and what each protects are in internal.h.  The tests'
+ * environment records and checks the levels, Xen compiles them away.
+ */
+enum env_level {
+    LEVEL_CONTROL = 1,
+    LEVEL_DEV,
+    LEVEL_TABLE,
+    LEVEL_QP,
+    LEVEL_CQ,
+    LEVEL_PARK,
+    LEVEL_EQ,
+};
+
+#ifdef __XEN__
+typedef struct {
+    spinlock_t lock;
+} env_lock_t;
+
+static inline void env_lock_init(env_lock_t *l, enum env_level level)
+{
+    spin_lock_init(&l->lock);
+}
+
+/* Timers run in softirqs of CPUs with interrupts on: no irqsave is needed. */
+static inline void env_lock(env_lock_t *l)
+{
+    spin_lock(&l->lock);
+}
+
+static inline void env_unlock(env_lock_t *l)
+{
+    spin_unlock(&l->lock);
+}
+
+static inline void env_relax(void)
+{
+    cpu_relax();
+}
+
+/* Clamp an index below size, also for a speculating CPU. */
+static inline uint32_t env_nospec(uint32_t index, uint32_t size)
+{
+    return array_index_nospec(index, size);
+}
+#endif
+
+/*
+ * Atomics.  The compiler's own, so that thread sanitizers see them in tests.
+ * What guests share is only ever touched through these.
+ */
+#define env_load(p)             __atomic_load_n(p, __ATOMIC_RELAXED)
+#define env_load_acquire(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define env_store(p, v)         __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define env_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define env_add(p, v)           ((void)__atomic_fetch_add(p, v, __ATOMIC_RELAXED))
+#define env_fetch_add(p, v)     __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL)
+#define env_fetch_sub(p, v)     __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL)
+#define env_fetch_or(p, v)      __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL)
+#define env_xchg(p, v)          __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL)
+#define env_mb()                __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+/* Store v if *p is *old; else *old becomes what was there.  True if stored. */
+#define env_cmpxchg(p, old, v)                                  \
+    __atomic_compare_exchange_n(p, old, v, false,               \
+                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+/* Memory of the hypervisor, zeroed; NULL when there is none. */
+void *env_alloc(size_t bytes);
+void env_free(void *p);
+void *env_alloc_page(void);
+void env_free_page(void *p);
+
+/* Domains. */
+struct domain *env_current(void);
+unsigned int env_domid(const struct domain *d);
+/* A domain that is not yet dying, kept from vanishing until env_domain_put. */
+struct domain *env_domain_get(unsigned int domid);
+void env_domain_put(struct domain *d);
+bool env_domain_dying(const struct domain *d);
+/* Its memory may be read and written: neither dying nor being saved. */
+bool env_domain_running(const struct domain *d);
+/* Where the domain's VMRI state hangs; written under LEVEL_CONTROL only. */
+struct vmri_domain **env_domain_state(struct domain *d);
+
+/* Security: 0, or -EPERM.  d is the target of a control command, may be NULL. */
+int env_may_control(const struct domain *d, unsigned int cmd);
+
+/* Machine frames. */
+typedef uint64_t env_frame_t;
+
+/*
+ * Take a reference to a frame of plain RAM that the domain owns.  With
+ * `writable` it is also kept from becoming a page table or descriptor table, or
+ * refused when it is one.  -EPERM: not such a frame.  Called with no VMRI lock
+ * held: it takes those of p2m and paging.
+ */
+int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
+                  env_frame_t *frame);
+void env_frame_put(env_frame_t frame, bool writable);
+
+/* After a write, so that save, restore and migration see the page. */
+void env_frame_dirty(struct domain *d, env_frame_t frame);
+
+/*
+ * Map for the length of a copy: at most 8 at a time, none across a return.  The
+ * bytes up to the next multiple of env_run() are mapped too.
+ */
+#ifdef __XEN__
+static inline void *env_map(env_frame_t frame)
+{
+    return map_domain_page(_mfn(frame));
+}
+
+static inline void env_unmap(const void *p)
+{
+    unmap_domain_page(p);
+}
+
+/*
+ * How many of the `bytes` from `offset` into the frame one mapping covers, when
+ * the frames that follow belong to the same run.
+ */
+static inline size_t env_run(env_frame_t frame, size_t offset, size_t bytes)
+{
+#ifdef NDEBUG
+    /* Without debugging map_domain_page() gives the direct map where it can. */
+    if ( frame + PFN_UP(offset + bytes) <= PFN_DOWN(__pa(HYPERVISOR_VIRT_END - 1)) )
+        return bytes;
+#endif
+    return min_t(size_t, bytes, PAGE_SIZE - offset);
+}
+
+/* ns since boot: the guests' system time. */
+static inline uint64_t env_now(void)
+{
+    return NOW();
+}
+#endif
+
+/* Map for as long as a ring lives; NULL when there is no room. */
+void *env_map_ring(env_frame_t frame);
+void env_unmap_ring(void *p);
+
+/* The calling domain's memory: 0 or -EFAULT. */
+int env_copy_from_guest(void *to, uint64_t from, size_t bytes);
+int env_copy_to_guest(uint64_t to, const void *from, size_t bytes);
+
+/*
+ * Event channels that Xen owns and the domain binds to itself.  alloc gives the
+ * port, or a negative errno.  notify may be called with locks held.
+ */
+int env_port_alloc(struct domain *d, unsigned int vcpu);
+void env_port_free(struct domain *d, unsigned int port);
+void env_port_notify(struct domain *d, unsigned int port);
+
+/* Timers.  fn runs once, at or after the time set, with no lock held. */
+#ifdef __XEN__
+struct env_timer {
+    struct timer timer;
+};
+#endif
+void env_timer_init(struct env_timer *t, void (*fn)(void *), void *data);
+void env_timer_set(struct env_timer *t, uint64_t at);
+/* On return fn does not run and will not again. */
+void env_timer_kill(struct env_timer *t);
+
+/* Should a long command stop here, to be continued? */
+bool env_preempt(void);
+
+/* For the console dump only. */
+void env_print(const char *fmt, ...) __attribute__((__format__(__printf__, 1, 2)));
+
+#endif /* VMRI_ENV_H */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: the structures of the service, who owns what, and the locking.
+ *
+ * Objects and references
+ * ======================
+ * A domain has devices; a device belongs to one domain and one fabric for its
+ * whole life; all other objects belong to a device.  Every kind has a table
+ * that maps handles to objects through slots which live as long as the table.
+ *
+ * A slot's reference count is for the length of a call only: it is taken by a
+ * lookup, without a lock, and put before the call returns.  Killing a slot hides
+ * it from lookups and waits for the references to go.  That wait is bounded: Xen
+ * does not preempt, a holder never waits for another slot to die, and copies at
+ * most one step (VMRI_STEP bytes) and runs one budget (VMRI_BUDGET bytes)
+ * before it puts what it holds.  So when a kill returns no copy that resolved
+ * the object is in flight.
+ *
+ * That one object uses another (a QP its CQs and PD, an MR its PD) is counted in
+ * `users` of the used one, under the device's lock; destroying a used object is
+ * -EBUSY.
+ *
+ * Commands are written as decode, then commit: decode checks and takes all
+ * resources, commit cannot fail.
+ *
+ * Locks, in the order in which they may be taken
+ * ==============================================
+ *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics, which
+ *                  domains have state.
+ *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`,
+ *                  usage.
+ *   LEVEL_TABLE    table->lock: which slots are free.
+ *   LEVEL_QP       qp->lock: state, attributes, receive queue.
+ *   LEVEL_CQ       cq->lock: the producer index.
+ *   LEVEL_PARK     dev->park.lock: the timer wheel and what is parked.
+ *   LEVEL_EQ       eq->lock: the producer index, events that wait.
+ *
+ * Two locks of one level are never held together.  No lock is held while bytes
+ * are copied, while frames are taken or put, or while guest memory is accessed
+ * through env_copy_*; rings are mapped and may be accessed under their lock.
+ *
+ * The send queue has no lock but an owner: the CPU that set sq.busy.  It alone
+ * reads the ring, changes `tx` and completes send requests.
+ *
+ * Copying
+ * =======
+ * Bytes move only in a call of the domain that owns the send queue.  Others
+ * (receivers, timers, peers) may mark a queue ready and raise its owner's
+ * VMRI_EVENT_QUEUE_READY, nothing more.
+ */
+#ifndef VMRI_INTERNAL_H
+#define VMRI_INTERNAL_H
+
+#include "env.h"
+
+#define VMRI_STEP       (64U << 10)     /* bytes copied without a look around */
+#define VMRI_BUDGET     (256U << 10)    /* bytes copied in one call */
+#define VMRI_MAX_SGE    32
+#define VMRI_MAX_INLINE 512
+#define VMRI_MAX_MSG    (1U << 31)
+#define VMRI_MTU        4096U
+#define VMRI_GRH        40U
+
+/* A command that continues itself: set by Xen in cmd, harmless from a guest. */
+#define VMRI_CONTINUE   0x80000000U
+
+/* ---- tables (object.c) ---- */
+
+struct vmri_slot {
+    uint32_t ref;           /* atomic; 0: not visible */
+    uint32_t gen;           /* changes when the slot is reused */
+    void *obj;
+};
+
+#define VMRI_REF_DYING  0x80000000U
+
+/* How handles of a kind are made of index and generation. */
+struct vmri_handle_format {
+    uint8_t index_shift;
+    uint8_t index_bits;
+    uint8_t gen_shift;
+    uint8_t gen_bits;
+    uint8_t first;          /* lowest index given out without being asked */
+};
+
+struct vmri_table {
+    const struct vmri_handle_format *format;
+    env_lock_t lock;        /* LEVEL_TABLE */
+    uint32_t max;           /* slots; indices below this */
+    uint32_t used;          /* by lock */
+    uint32_t next;          /* by lock: where the search for a free one starts */
+    struct vmri_slot **leaf;/* pages of slots, allocated when first needed */
+    uint64_t bytes;         /* by lock: memory of leaves, for the account */
+};
+
+extern const struct vmri_handle_format vmri_format_plain;   /* PD, EQ, CQ */
+extern const struct vmri_handle_format vmri_format_qpn;
+extern const struct vmri_handle_format vmri_format_key;
+extern const struct vmri_handle_format vmri_format_lid;     /* of a fabric */
+extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
+
+int vmri_table_init(struct vmri_table *t, const struct vmri_handle_format *format,
+                    uint32_t max);
+/* All slots must be free.  A table that was never initialised may be given. */
+void vmri_table_fini(struct vmri_table *t);
+/*
+ * Take a free slot; the object is not visible yet.  want is a handle, or 0 for
+ * any.  -EBUSY: taken; -ENOSPC: none left; -ENOMEM; -EINVAL: no such number.
+ */
+int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle);
+/* Make it visible.  From here on others may hold references. */
+void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj);
+/* Give back a slot that was reserved and not published, or killed. */
+void vmri_table_release(struct vmri_table *t, uint32_t handle);
+/* The object with a reference, or NULL.  No lock is taken. */
+void *vmri_table_get(struct vmri_table *t, uint32_t handle);
+void vmri_table_put(struct vmri_table *t, uint32_t handle);
+/*
+ * Hide the object and wait until nobody refers to it.  NULL when there is none,
+ * or when somebody else kills it.  The caller holds no reference to it and no
+ * lock that a holder of one could want.
+ */
+void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
+/*
+ * The first visible object with an index of *index or more, *index then naming
+ * the one behind it; its handle.  NULL at the end.  Takes no reference: for
+ * teardown and dumps, where the caller keeps objects from going.
+ */
+void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle);
+
+/* ---- devices, domains, fabrics ---- */
+
+struct vmri_fabric {
+    struct list_head list;      /* by vmri_control_lock */
+    uint32_t id;
+    uint32_t devs;              /* by vmri_control_lock; freed with the last */
+    struct vmri_table lids;     /* LID -> device */
+};
+
+struct vmri_domain {
+    struct domain *domain;
+    struct vmri_table devs;     /* dev_id + 1 -> device */
+};
+
+/* What a domain may use, per device.  One table, one place to charge. */
+enum vmri_resource {
+    VMRI_RES_PD,
+    VMRI_RES_EQ,
+    VMRI_RES_CQ,
+    VMRI_RES_QP,
+    VMRI_RES_MR,
+    VMRI_RES_PINNED,            /* pages */
+    VMRI_RES_BYTES,             /* hypervisor memory */
+    VMRI_RES_NR
+};
+
+/* Where parked queues wait (park.c). */
+#define VMRI_WHEEL_LEVELS   4
+#define VMRI_WHEEL_SLOTS    64
+
+struct vmri_park {
+    env_lock_t lock;            /* LEVEL_PARK */
+    struct env_timer timer;
+    uint64_t now;               /* by lock: ticks up to here are done */
+    uint64_t armed;             /* by lock: when the timer fires; 0: not set */
+    uint64_t busy[VMRI_WHEEL_LEVELS];   /* by lock: slots that hold something */
+    struct list_head slot[VMRI_WHEEL_LEVELS][VMRI_WHEEL_SLOTS];
+};
+
+struct vmri_dev {
+    struct domain *domain;      /* constant, as all up to lock */
+    struct vmri_fabric *fabric;
+    uint64_t guid;
+    uint32_t id;
+    uint16_t lid;
+
+    env_lock_t lock;            /* LEVEL_DEV */
+    bool in_use;                /* by lock: objects may be created */
+    bool closing;               /* by lock: being emptied */
+    uint64_t usage[VMRI_RES_NR];/* by lock */
+    uint64_t limit[VMRI_RES_NR];
+
+    struct vmri_table pds;
+    struct vmri_table eqs;
+    struct vmri_table cqs;
+    struct vmri_table qps;
+    struct vmri_table mrs;
+    struct list_head dead_mrs;  /* by lock: killed, frames still pinned */
+
+    struct vmri_park park;
+    struct vmri_counters counters;      /* atomic, relaxed */
+};
+
+#define vmri_count(dev, field, n)   env_add(&(dev)->counters.field, (uint64_t)(n))
+
+extern env_lock_t vmri_control_lock;
+
+/*
+ * limits.c.  Charge n of a resource: 0 or -ENOSPC.  dev->lock is taken inside.
+ * vmri_alloc charges bytes and gives zeroed memory, NULL for either lack.
+ */
+int vmri_charge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
+void vmri_uncharge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
+void *vmri_alloc(struct vmri_dev *dev, size_t bytes);
+void vmri_free(struct vmri_dev *dev, void *p, size_t bytes);
+void *vmri_alloc_page(struct vmri_dev *dev);
+void vmri_free_page(struct vmri_dev *dev, void *p);
+void vmri_limits_default(struct vmri_dev *dev);
+
+/* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
+struct vmri_fabric *vmri_fabric_get(uint32_t id);   /* made when new; NULL: memory */
+void vmri_fabric_put(struct vmri_fabric *f);
+int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want);
+void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev);
+/* The device with a LID, with a reference, or NULL. */
+struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
+void vmri_fabric_peer_put(struct vmri_dev *peer);
+
+/* domain.c: the life cycle.  Called by Xen's hooks. */
+/* Teardown of a dying domain: 0, or -ERESTART to be called again. */
+int vmri_domain_teardown(struct domain *d);
+/* The device of the calling domain, with a reference, or NULL. */
+struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id);
+void vmri_dev_put(struct vmri_dev *dev);
+
+/* dev.c.  Empty a device, all its objects: 0 or -ERESTART. */
+int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg);
+int vmri_dev_detach(struct vmri_domain *vd, uint32_t dev_id);
+int vmri_dev_close(struct vmri_dev *dev);
+int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg);
+void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr);
+
+/* ---- protection domains (pd.c) ---- */
+
+struct vmri_pd {
+    uint32_t handle;
+    uint32_t users;             /* by dev->lock */
+};
+
+int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
+int vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
+
+/*
+ * Use an object: look it up and count a user, so that it stays.  NULL when there
+ * is none.  (object.c; the tables' objects start with struct vmri_pd's fields.)
+ */
+void *vmri_use(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle);
+void vmri_unuse(struct vmri_dev *dev, void *obj);
+/*
+ * Kill an object that has no users: *obj is it; -EBUSY, -ENOENT.  Checked under
+ * dev->lock, so that no new user can appear.
+ */
+int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
+                     void **obj);
+
+/* ---- shared memory (ring.c) ---- */
+
+/* Frames of a guest that stay pinned and mapped: a queue's memory. */
+struct vmri_region {
+    uint32_t nr;
+    struct vmri_region_page {
+        uint8_t *map;
+        env_frame_t frame;
+    } *page;
+};
+
+/*
+ * Pin and map.  bytes is what the queue needs; frames->nr must be exactly that
+ * many pages.  -EINVAL, -EFAULT, -EPERM, -ENOSPC, -ENOMEM.
+ */
+int vmri_region_create(struct vmri_dev *dev, const struct vmri_frames *frames,
+                       uint64_t bytes, struct vmri_region *r);
+void vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r);
+/* Where byte `offset` is; what is accessed there must not cross a page. */
+static inline void *vmri_region_at(const struct vmri_region *r, uint32_t offset)
+{
+    return r->page[offset >> VMRI_PAGE_SHIFT].map + (offset & (VMRI_PAGE_SIZE - 1));
+}
+/* Mark the page at `offset` dirty after a write. */
+void vmri_region_dirty(struct vmri_dev *dev, const struct vmri_region *r,
+                       uint32_t offset);
+
+/* ---- events (eq.c) ---- */
+
+/*
+ * Something that raises events.  An event that finds the EQ full stays pending
+ * here and its source on the EQ's list, so none is lost.  Types below 32.
+ */
+struct vmri_source {
+    uint32_t id;                /* goes into the entries */
+    uint32_t pending;           /* by eq->lock: bits of VMRI_EVENT_* */
+    struct list_head waiting;   /* by eq->lock */
+};
+
+struct vmri_eq {
+    uint32_t handle;
+    uint32_t users;             /* by dev->lock */
+    struct vmri_dev *dev;
+    uint32_t port;
+    uint32_t log2_entries;
+    struct vmri_region region;
+    env_lock_t lock;            /* LEVEL_EQ */
+    uint32_t prod;              /* by lock */
+    struct list_head waiting;   /* by lock: sources with pending events */
+};
+
+int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg);
+int vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
+int vmri_eq_poll(struct vmri_dev *dev, uint32_t handle);
+void vmri_source_init(struct vmri_source *s, uint32_t id);
+/* Raise one event; any lock below LEVEL_EQ may be held. */
+void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s, unsigned int type);
+/* Before the source goes: forget what still waits. */
+void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s);
+
+/* ---- completion queues (cq.c) ---- */
+
+struct vmri_cq {
+    uint32_t handle;
+    uint32_t users;             /* by dev->lock */
+    struct vmri_dev *dev;
+    struct vmri_eq *eq;
+    struct vmri_source source;
+    uint32_t log2_entries;
+    struct vmri_region region;
+    env_lock_t lock;            /* LEVEL_CQ */
+    uint32_t prod;              /* by lock */
+    bool overflow;              /* by lock; stays */
+};
+
+int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg);
+int vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
+/*
+ * Write a completion and raise the event if the guest waits for one (an error
+ * counts as solicited).  cqe->timestamp is filled in.  False: the CQ is full or
+ * was before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the caller
+ * puts its QP into the error state.
+ */
+bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe);
+
+/* ---- memory regions (mr.c) ---- */
+
+struct vmri_mr {
+    uint32_t key;
+    struct vmri_dev *dev;
+    struct vmri_pd *pd;
+    uint32_t access;
+    uint32_t offset;            /* of iova in the first frame */
+    uint64_t iova;
+    uint64_t length;
+    uint32_t nr;                /* frames */
+    uint32_t pinned;            /* of them, while registering or dying */
+    uint32_t busy;              /* atomic: a call is registering it right now */
+    /*
+     * Frames in chunks of 2^chunk_shift contiguous ones: page i is in chunk
+     * (i + bias) >> chunk_shift.  With 512 chunks a leaf.
+     */
+    uint32_t chunk_shift;
+    uint32_t bias;
+    uint32_t leaves;
+    env_frame_t **leaf;
+    struct list_head dead;      /* by dev->lock */
+};
+
+int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
+                     bool again);
+int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key, bool again);
+/* Unpin and free what has been killed: 0 or -ERESTART. */
+int vmri_mr_reap(struct vmri_dev *dev);
+/* Registrations that their caller never continued; for vmri_dev_close. */
+void vmri_mr_abandon(struct vmri_dev *dev);
+
+/*
+ * The MR that `key` names, with a reference, when it is of this PD, grants
+ * `access` and holds addr .. addr + length - 1.  Else NULL and *verr is
+ * VMRI_VERR_KEY, _PD, _RIGHTS or _BOUNDS.
+ */
+struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
+                            const struct vmri_pd *pd, uint32_t access,
+                            uint64_t addr, uint64_t length, uint16_t *verr);
+void vmri_mr_put(struct vmri_mr *mr);
+/*
+ * The frame that holds byte `addr` of the MR (which is within its bounds) and
+ * the offset there; returns how many bytes from it on lie in contiguous frames.
+ */
+uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
+                       env_frame_t *frame, uint32_t *offset);
+
+/* ---- queue pairs (qp.c), their engine, parking ---- */
+
+/* One work queue as the hypervisor sees it. */
+struct vmri_wq {
+    struct vmri_wq_hdr *hdr;    /* in the region; NULL: no such queue */
+    uint32_t offset;            /* of entry 0 in the region */
+    uint8_t log2_entries;
+    uint8_t log2_stride;
+    uint8_t max_sge;
+    uint32_t cons;              /* ours; the header's is a copy */
+};
+
+/* Scatter/gather entries of a request, walked byte by byte. */
+struct vmri_cursor {
+    uint16_t next;              /* entry to be taken */
+    uint16_t num;               /* entries */
+    bool indirect;
+    uint32_t ind_start;
+    uint32_t used;              /* bytes of `cur` already used */
+    struct vmri_sge cur;
+    struct vmri_sge *sge;       /* a private copy of direct entries */
+};
+
+/* The request that a send queue works on; by the queue's owner. */
+struct vmri_tx {
+    bool active;
+    bool claimed;               /* the peer's receive is ours */
+    uint8_t retry;              /* left */
+    uint8_t rnr;                /* left */
+    uint32_t done;              /* bytes of wqe.length */
+    struct vmri_send_wqe wqe;
+    struct vmri_cursor sgl;
+    uint8_t *data;              /* a private copy of inline data */
+};
+
+/* The receive that a message fills; by qp->lock, and by who claimed it. */
+struct vmri_rx {
+    bool active;
+    uint32_t done;
+    struct vmri_recv_wqe wqe;
+    struct vmri_cursor sgl;
+};
+
+enum vmri_parked {
+    VMRI_PARK_NONE,
+    VMRI_PARK_RNR,              /* the peer has no receive posted */
+    VMRI_PARK_PEER,             /* the peer is not there, or not connected */
+};
+
+struct vmri_qp {
+    uint32_t qpn;
+    uint32_t users;             /* none; as the other objects have it */
+    struct vmri_dev *dev;       /* constant, as all up to lock */
+    struct vmri_pd *pd;
+    struct vmri_cq *scq;
+    struct vmri_cq *rcq;
+    struct vmri_eq *eq;
+    uint8_t type;
+    bool kernel;
+    uint8_t ind_log2_entries;
+    uint32_t ind_offset;
+    uint32_t max_inline;
+    struct vmri_region region;
+
+    env_lock_t lock;            /* LEVEL_QP */
+    struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
+    struct vmri_source source;
+    uint32_t inflight;          /* atomic: copies that resolved this QP */
+
+    uint32_t busy;              /* atomic: the send queue has an owner */
+    uint32_t again;             /* atomic: look at the ring again */
+    struct vmri_wq sq;          /* by the owner */
+    struct vmri_tx tx;          /* by the owner */
+    struct vmri_wq rq;          /* by lock */
+    struct vmri_rx rx;
+
+    enum vmri_parked parked;    /* by dev->park.lock, as all below */
+    uint64_t deadline;          /* ns */
+    uint8_t wheel_level;
+    uint8_t wheel_slot;
+    struct list_head wheel;
+};
+
+int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg);
+int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
+int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
+int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
+/*
+ * Put a QP into the error state and raise `event` (0: none), from anywhere but
+ * under a lock of LEVEL_QP or above.  Its owner's next call flushes it.
+ */
+void vmri_qp_error(struct vmri_qp *qp, unsigned int event);
+
+/* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
+int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
+/* Have the owner's driver call schedule. */
+void vmri_ready(struct vmri_qp *qp);
+
+/* park.c */
+void vmri_park_init(struct vmri_park *park);
+void vmri_park_fini(struct vmri_park *park);
+void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline);
+/* Take it off the wheel; false if it was not there. */
+bool vmri_park_remove(struct vmri_qp *qp);
+
+/* ---- the rest ---- */
+
+/* control.c: commands of dom0. */
+long vmri_control(unsigned int cmd, uint64_t args, bool again);
+/* dump.c: to the console. */
+void vmri_dump(void);
+/* hypercall.c: once, at boot. */
+void vmri_init(void);
+/* One command; -ERESTART asks the caller to continue it with VMRI_CONTINUE. */
+long vmri_dispatch(unsigned int cmd, unsigned int dev_id, uint64_t args);
+
+#endif /* VMRI_INTERNAL_H */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
