@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Builds Xen, and whatever of SoftIB is in the tree. Each build has a tree of
+# its own in the cache, into which only changed files are copied, so that an
+# edit costs one compiler run; what comes out is cached by the key of all that
+# went in. The work tree stays clean.
+
+OUT=$CACHE/out
+BUILD=$CACHE/build
+
+# Copies files whose contents changed, and gives those a new time.
+sync_into() {
+	rsync -rlp --checksum "$@"
+}
+
+# Sets XEN_OUT, the folder with the hypervisor of flavour $1.
+build_xen() {
+	local flavour=$1 key
+	key=$(key_of "$TREE/xen" "$TREE/include/vmri" "$LAB_DIR/xen-config" -- \
+		"$XEN_SHA256" "$(basename "$BUILD13")" "$flavour")
+	XEN_OUT=$OUT/xen-$flavour-$key
+	if [ ! -e "$XEN_OUT" ]; then
+		say "building Xen ($flavour)"
+		logged "xen-$flavour" compile_xen "$flavour" "$XEN_OUT"
+	fi
+	touch "$XEN_OUT"
+	prune "$OUT/xen-$flavour" "$XEN_OUT"
+}
+
+compile_xen() {
+	local flavour=$1 out=$2 work=$BUILD/xen-$1
+	stage_xen "$flavour" "$BUILD/xen-stage"
+	mkdir -p "$work"
+	sync_into --exclude=/.config "$BUILD/xen-stage/" "$work/"
+	if [ -d "$BUILD/xen-stage/xen/common/vmri" ]; then
+		sync_into --delete --include='*/' --include='*.[chS]' \
+			--include=Makefile --include=Kconfig --exclude='*' \
+			"$BUILD/xen-stage/xen/common/vmri/" "$work/xen/common/vmri/"
+	fi
+	in_root "$BUILD13" "$work:/mnt" -- sh -ec '
+		cd /mnt/xen
+		export XEN_TARGET_ARCH=x86_64
+		sum=$(find . -name "Kconfig*" | sort | xargs cat /mnt/lab.config |
+			sha256sum)
+		if [ "$sum" != "$(cat .lab.sum 2>/dev/null)" ]; then
+			make -s defconfig
+			cat /mnt/lab.config >>.config
+			make -s olddefconfig
+			echo "$sum" >.lab.sum
+		fi
+		nice make -j"$(nproc)"
+		while read -r line; do
+			case $line in
+			CONFIG_*) grep -qxF "$line" .config ||
+				echo "note: Xen has no $line" ;;
+			esac
+		done </mnt/lab.config
+	'
+	rm -rf "$out.new"
+	mkdir -p "$out.new"
+	cp "$work/xen/xen" "$work/xen/xen-syms" "$out.new/"
+	mv "$out.new" "$out"
+}
+
+# The tarball, the patches, and VMRI's real files in their places.
+stage_xen() {
+	local flavour=$1 stage=$2 patch
+	rm -rf "$stage"
+	mkdir -p "$stage"
+	rsync -rlpt --exclude=/docs --exclude=/stubdom --exclude=/automation \
+		"$XEN_SRC/" "$stage/"
+	for patch in "$TREE/xen/patches/$XEN_SERIES"/*.patch; do
+		if [ -e "$patch" ]; then
+			echo "applying $patch"
+			patch -d "$stage" -p1 --forward --fuzz=0 <"$patch"
+		fi
+	done
+	# Without the hooks nothing would compile or use VMRI.
+	if [ -d "$TREE/xen/patches/$XEN_SERIES" ]; then
+		rsync -rlp "$TREE/xen/vmri/" "$stage/xen/common/vmri/"
+		rsync -rlp "$TREE/include/vmri/" "$stage/xen/include/public/vmri/"
+	fi
+	cat "$LAB_DIR/xen-config/common" "$LAB_DIR/xen-config/$flavour" \
+		>"$stage/lab.config"
+}
+
+# The folders of the tree that the parts below are built from.
+PARTS="include linux libsoftib tools tests/lab/modules tests/lab/progs"
+
+# Builds the driver, the provider, the tool and the tests' own programs, as far
+# as they are in the tree. Sets GUEST_OUT and DOM0_OUT: folders whose contents
+# belong over the roots of a guest and of dom0.
+build_parts() {
+	local key part
+	local -a paths=()
+	for part in $PARTS; do
+		paths+=("$TREE/$part")
+	done
+	key=$(key_of "${paths[@]}" "$LAB_LIB/build.sh" "$LAB_LIB/parts.sh" -- \
+		"$(basename "$BUILD13") $(basename "$BUILD12")" \
+		"$(basename "$GUEST") $RDMA_CORE_SHA256")
+	GUEST_OUT=$OUT/parts-$key/guest
+	DOM0_OUT=$OUT/parts-$key/dom0
+	if [ ! -e "$OUT/parts-$key" ]; then
+		say "building what the guests and dom0 get"
+		logged parts compile_parts "$OUT/parts-$key"
+	fi
+	touch "$OUT/parts-$key"
+	prune "$OUT/parts" "$OUT/parts-$key"
+}
+
+compile_parts() {
+	local out=$1 work=$BUILD/parts part
+	rm -rf "$out.new"
+	mkdir -p "$work" "$out.new/guest" "$out.new/dom0"
+	for part in $PARTS; do
+		if [ -d "$TREE/$part" ]; then
+			mkdir -p "$work/$part"
+			sync_into "$TREE/$part/" "$work/$part/"
+		fi
+	done
+	if [ -e "$work/libsoftib/Makefile" ]; then
+		make_kernel_abi "$work"
+	fi
+	in_root "$BUILD13" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
+		sh -e /srv/parts.sh guest /mnt "$out.new/guest" \
+		"$GUEST_KERNEL" "$RDMA_SRC" "$BUILD/kabi"
+	in_root "$BUILD12" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
+		sh -e /srv/parts.sh dom0 /mnt "$out.new/dom0"
+	if [ -d "$out.new/guest/usr/lib/modules" ]; then
+		index_modules "$out.new/guest/usr/lib/modules/$GUEST_KERNEL"
+	fi
+	mv "$out.new" "$out"
+}
+
+# The index of the guest's modules with ours among them: depmod takes a quarter
+# of a minute in an emulated guest.
+index_modules() {
+	in_root "$GUEST" "$1/updates:/usr/lib/modules/$GUEST_KERNEL/updates" \
+		"$1:/mnt" -- sh -ec '
+		mkdir -p /tmp/out
+		depmod -o /tmp/out "$1"
+		cp /tmp/out/lib/modules/"$1"/modules.* /mnt/
+	' sh "$GUEST_KERNEL"
+}
+
+# rdma-core's generated headers, and the structs of our own kernel ABI.
+make_kernel_abi() {
+	local stamp header
+	stamp=$(basename "$RDMA_SRC")-$(basename "$BUILD13")
+	if [ "$(cat "$BUILD/kabi/stamp" 2>/dev/null)" != "$stamp" ]; then
+		rm -rf "$BUILD/kabi"
+		mkdir -p "$BUILD/kabi"
+		in_root "$BUILD13" "$CACHE:$CACHE" -- sh -ec '
+			cmake -S "$1" -B "$2" -GNinja -DENABLE_RESOLVE_NEIGH=0 \
+				-DNO_PYVERBS=1 -DNO_MAN_PAGES=1
+			ninja -C "$2" kern-abi
+		' sh "$RDMA_SRC" "$BUILD/kabi"
+		echo "$stamp" >"$BUILD/kabi/stamp"
+	fi
+	header=$(find "$1/include" -name softib-abi.h | head -n 1)
+	if [ -n "$header" ]; then
+		mkdir -p "$BUILD/kabi/include/kernel-abi"
+		in_root "$BUILD13" "$CACHE:$CACHE" -- \
+			python3 "$RDMA_SRC/buildlib/make_abi_structs.py" "$header" \
+			"$BUILD/kabi/include/kernel-abi/softib-abi.h"
+	fi
+}

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs QEMU and goes with it. While the file "owner" names a process that is
+# gone, nobody wants the lab any more, and QEMU is ended. QEMU ends when this
+# process does.
+#   keeper.sh ROOT [BIND]... -- QEMU ARGUMENTS...
+
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+in_root "$@" &
+qemu=$!
+echo "$qemu" >"$RUN/qemu.pid"
+trap 'kill -TERM "$qemu" 2>/dev/null' TERM INT HUP
+
+while kill -0 "$qemu" 2>/dev/null; do
+	if [ -s "$RUN/owner" ]; then
+		read -r pid start <"$RUN/owner"
+		if [ "$(start_time "$pid")" != "$start" ]; then
+			echo "keeper: the lab's owner $pid is gone"
+			kill -TERM "$qemu" 2>/dev/null || true
+		fi
+	fi
+	sleep 1
+done
+rc=0
+wait "$qemu" || rc=$?
+echo "keeper: QEMU ended with status $rc"
+rm -f "$RUN/qemu.pid" "$RUN/keeper.pid"

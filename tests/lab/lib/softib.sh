@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the lab does with SoftIB itself in the running machines: attaching
+# devices, and reloading what was rebuilt.
+
+has_tool() {
+	on_host dom0 'command -v xl-vmri >/dev/null'
+}
+
+# Gives each guest a device. Only a tree without the tool goes without.
+attach_devices() {
+	local guest
+	if ! has_tool; then
+		say "no device attached: the tree has no xl-vmri yet"
+		return 0
+	fi
+	for guest in $GUESTS; do
+		attach_device "$guest"
+	done
+}
+
+attach_device() {
+	on_host dom0 xl-vmri attach "$1" ||
+		die "xl-vmri attach $1 failed in dom0"
+	wait_for "the InfiniBand device of $1" 60 has_device "$1"
+	say "$1 has an InfiniBand device"
+}
+
+has_device() {
+	on_host "$1" '[ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]'
+}
+
+# Lays a folder over a running machine's root.
+lay_over() {
+	tar -C "$2" -cf - . |
+		ssh -F "$RUN/ssh_config" "$1" -- tar -C / --no-same-owner -xf -
+}
+
+lab_reload() {
+	local guest
+	need_up
+	read -r TYPES FLAVOUR MEMORY VCPUS <"$RUN/setup"
+	prepare
+	if ! cmp -s "$XEN_OUT/xen" "$RUN/xen"; then
+		say "note: Xen or VMRI changed too; that takes lab down and lab up"
+	fi
+	if [ "$GUEST_OUT" = "$(cat "$RUN/parts")" ]; then
+		say "nothing changed in driver, provider, tool and programs"
+		return 0
+	fi
+	share_parts
+	drop_lock
+	for guest in $GUESTS; do
+		unload_driver "$guest"
+	done
+	lay_over dom0 "$DOM0_OUT"
+	for guest in $GUESTS; do
+		lay_over "$guest" "$GUEST_OUT"
+	done
+	attach_devices
+	say "reloaded"
+}
+
+unload_driver() {
+	local guest=$1
+	if has_tool; then
+		on_host dom0 "xl-vmri detach $guest 0" ||
+			say "note: $guest had no device to detach"
+	fi
+	on_host "$guest" '
+		if [ -d /sys/module/softib ]; then
+			rmmod softib
+		fi
+	' || die "softib cannot be unloaded in $guest: a program still uses it?"
+}
+
+lab_restart_guest() {
+	local guest=$1
+	need_up
+	case " $GUESTS " in
+	*" $guest "*) ;;
+	*) die "there is no guest $guest, only: $GUESTS" ;;
+	esac
+	hang_up "$guest"
+	on_host dom0 "lab-guest stop $guest && lab-guest start $guest"
+	wait_for "the start of $guest" "$BOOT_LIMIT" answers "$guest"
+	say "$guest is up"
+	if has_tool; then
+		attach_device "$guest"
+	fi
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# The running lab: QEMU with Xen, dom0 and the guests, and how to reach them.
+# All state is in $RUN; nothing is listened on but ports of 127.0.0.1.
+
+HOSTS="dom0 d1 d2"
+GUESTS="d1 d2"
+DOM0_MEMORY=1200
+# How long the machines may take to come up, in seconds.
+BOOT_LIMIT=${LAB_BOOT_LIMIT:-300}
+
+is_up() {
+	[ -s "$RUN/keeper.pid" ] && kill -0 "$(cat "$RUN/keeper.pid")" 2>/dev/null
+}
+
+need_up() {
+	is_up || die "no lab is up; start one with tests/lab/lab up"
+}
+
+address_of() {
+	case $1 in
+	dom0) echo 10.0.2.15 ;;
+	d1) echo 10.0.2.16 ;;
+	d2) echo 10.0.2.17 ;;
+	*) die "there is no host $1, only: $HOSTS" ;;
+	esac
+}
+
+# type_of GUEST TYPES: the guest's word in a list such as "pv,pvh".
+type_of() {
+	local second=${2#*,}
+	case $1 in
+	d1) echo "${2%%,*}" ;;
+	*) echo "$second" ;;
+	esac
+}
+
+# The folder that dom0 sees at /lab.
+fill_share() {
+	local types=$1 memory=$2 vcpus=$3 guest type
+	mkdir -p "$RUN/share/guests"
+	cp "$GUEST_IMG/vmlinux" "$RUN/share/vmlinux"
+	for guest in $GUESTS; do
+		type=$(type_of "$guest" "$types")
+		{
+			echo "name=\"$guest\""
+			echo "type=\"$type\""
+			# Nested paging kills PVH guests of this Xen under QEMU.
+			if [ "$type" = pvh ]; then
+				echo "hap=0"
+			fi
+			echo "memory=$memory"
+			echo "vcpus=$vcpus"
+			echo 'kernel="/lab/vmlinux"'
+			echo 'ramdisk="/lab/initrd"'
+			echo "extra=\"console=hvc0 loglevel=5 root=/dev/xvda ro" \
+				"net.ifnames=0 lab.name=$guest" \
+				"lab.ip=$(address_of "$guest")\""
+			echo 'disk=["phy:/dev/vdb,xvda,r"]'
+			echo "vif=[\"script=vif-lab,bridge=xenbr0,mac=00:16:3e:00:00:0${guest#d}\"]"
+			echo 'on_crash="preserve"'
+			echo 'on_reboot="restart"'
+		} >"$RUN/share/guests/$guest.cfg"
+	done
+	share_parts
+}
+
+# What SoftIB built, for the boots to come: the guests' initrd, dom0's files.
+share_parts() {
+	rm -rf "$RUN/lay"
+	mkdir -p "$RUN/lay/guest/files" "$RUN/lay/dom0/files"
+	cp -a "$GUEST_OUT/." "$RUN/lay/guest/files/"
+	cp -a "$DOM0_OUT/." "$RUN/lay/dom0/files/"
+	lay_files guest "$RUN/lay/guest/files"
+	lay_files dom0 "$RUN/lay/dom0/files"
+	pack "$RUN/lay/guest" "$RUN/guest.cpio"
+	pack "$RUN/lay/dom0" "$RUN/dom0.cpio"
+	cat "$GUEST_IMG/initrd.cpio" "$RUN/guest.cpio" >"$RUN/share/initrd.new"
+	mv "$RUN/share/initrd.new" "$RUN/share/initrd"
+	cat "$DOM0_IMG/initrd.cpio" "$RUN/dom0.cpio" >"$RUN/dom0.initrd"
+	rm -rf "$RUN/lay" "$RUN/guest.cpio" "$RUN/dom0.cpio"
+	echo "$GUEST_OUT" >"$RUN/parts"
+}
+
+write_ssh_config() {
+	local host port
+	local -a ports
+	read -r -a ports < <(python3 -c '
+import socket
+held = [socket.socket() for _ in range(3)]
+for s in held:
+    s.bind(("127.0.0.1", 0))
+print(*[s.getsockname()[1] for s in held])')
+	{
+		for host in $HOSTS; do
+			port=${ports[0]}
+			ports=("${ports[@]:1}")
+			echo "Host $host"
+			echo "  Port $port"
+			echo "$port" >"$RUN/port.$host"
+		done
+		# Kex and cipher are those that cost least when emulated.
+		cat <<-CONFIG
+			Host *
+			  HostName 127.0.0.1
+			  User root
+			  IdentityFile $CACHE/ssh/id
+			  IdentitiesOnly yes
+			  UserKnownHostsFile $RUN/known_hosts
+			  HostKeyAlias softib-lab
+			  KexAlgorithms curve25519-sha256
+			  Ciphers chacha20-poly1305@openssh.com
+			  ControlMaster auto
+			  ControlPath $RUN/ssh-%n
+			  ControlPersist yes
+			  ServerAliveInterval 15
+			  ServerAliveCountMax 8
+			  ConnectTimeout 5
+			  LogLevel ERROR
+		CONFIG
+	} >"$RUN/ssh_config"
+	echo "softib-lab $(cut -d' ' -f1,2 "$CACHE/ssh/host.pub")" \
+		>"$RUN/known_hosts"
+}
+
+# Sets QEMU_ROOT, empty when the host's own QEMU will do.
+find_qemu() {
+	local version
+	QEMU_ROOT=$BUILD13
+	version=$(qemu-system-x86_64 --version 2>/dev/null |
+		sed -n 's/.*version \([0-9.]*\).*/\1/p')
+	if [ -n "$version" ] && dpkg --compare-versions "$version" ge "$QEMU_MIN"; then
+		QEMU_ROOT=/
+	fi
+}
+
+start_qemu() {
+	local flavour=$1 memory=$2 host forwards=
+	local -a accel
+	find_qemu
+	for host in $HOSTS; do
+		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$host")-$(address_of "$host"):22"
+	done
+	if grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ]; then
+		accel=(-accel kvm -cpu host)
+	else
+		# With xsave the guests' vector registers go wrong in emulation.
+		accel=(-accel "tcg,thread=multi" -cpu "max,-la57,-rdtscp,-xsave")
+	fi
+	mkdir -p "$CACHE/tmp"
+	setsid "$LAB_LIB/keeper.sh" "$QEMU_ROOT" "$CACHE:$CACHE" "$RUN:$RUN" -- \
+		setpriv --pdeathsig KILL -- \
+		env TMPDIR="$CACHE/tmp" qemu-system-x86_64 \
+		"${accel[@]}" -smp 2 \
+		-m "$((DOM0_MEMORY + 2 * memory + 400))M" \
+		-name "softib-lab-$LAB_NAME" -display none -no-reboot -nodefaults \
+		-serial "file:$RUN/console.log" \
+		-qmp "unix:$RUN/qmp,server=on,wait=off" \
+		-kernel "$RUN/xen" \
+		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot vmri=1" \
+		-initrd "$DOM0_IMG/vmlinux console=hvc0 loglevel=5 root=/dev/vda rw net.ifnames=0,$RUN/dom0.initrd" \
+		-drive "file=$DOM0_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
+		-drive "file=$GUEST_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
+		-virtfs "local,path=$RUN/share,mount_tag=lab,security_model=none,readonly=on" \
+		-netdev "user,id=n0,restrict=on$forwards" \
+		-device virtio-net-pci,netdev=n0 \
+		</dev/null >"$RUN/qemu.log" 2>&1 9>&- &
+	echo $! >"$RUN/keeper.pid"
+	echo "$flavour" >"$RUN/flavour"
+}
+
+# Waits for what a command finds, or for the end of QEMU or of the limit.
+wait_for() {
+	local what=$1 limit=$2 started
+	shift 2
+	started=$(date +%s)
+	until "$@"; do
+		if ! is_up; then
+			tail -n 5 "$RUN/qemu.log" >&2
+			show_console_end
+			die "QEMU ended while waiting for $what"
+		fi
+		if [ $(($(date +%s) - started)) -gt "$limit" ]; then
+			show_console_end
+			die "$what did not happen in $limit s; see $RUN/console.log"
+		fi
+		sleep 0.3
+	done
+}
+
+show_console_end() {
+	printf -- '--- the end of %s\n' "$RUN/console.log" >&2
+	tail -n 15 "$RUN/console.log" >&2 || true
+	printf -- '---\n' >&2
+}
+
+console_has() {
+	grep -qa "$1" "$RUN/console.log" 2>/dev/null
+}
+
+answers() {
+	on_host "$1" true 2>/dev/null
+}
+
+on_host() {
+	local host=$1
+	shift
+	ssh -F "$RUN/ssh_config" "$host" -- "$@" </dev/null
+}
+
+# Ends the shared connection to a host, if there is one.
+hang_up() {
+	if [ -S "$RUN/ssh-$1" ]; then
+		ssh -F "$RUN/ssh_config" -O exit "$1" >/dev/null 2>&1 || true
+		rm -f "$RUN/ssh-$1"
+	fi
+}
+
+stop_lab() {
+	local host keeper tries=100
+	for host in $HOSTS; do
+		hang_up "$host"
+	done
+	if is_up; then
+		keeper=$(cat "$RUN/keeper.pid")
+		kill -TERM "$keeper" 2>/dev/null || true
+		while kill -0 "$keeper" 2>/dev/null; do
+			tries=$((tries - 1))
+			if [ "$tries" -eq 0 ]; then
+				# QEMU dies with its keeper.
+				kill -KILL "$keeper" 2>/dev/null || true
+			fi
+			sleep 0.1
+		done
+	fi
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What every suite begins with. A suite prints one PASS or FAIL line a check;
+# "run" counts them. At its end the kernel logs of all machines and Xen's
+# console are checked, whatever else the suite did.
+#
+#   on HOST COMMAND...      runs a line of shell on dom0, d1 or d2
+#   put HOST FILE           copies standard input to a file there
+#   check NAME COMMAND...   passes if the command (a function too) succeeds
+#   refuse NAME COMMAND...  passes if it fails
+#   pass NAME, fail NAME WHY
+#   wait_until SECONDS COMMAND...
+#   background HOST NAME COMMAND...   starts a daemon there; ended with the suite
+#   result KEY VALUE        notes a measurement for the tables
+#   skip NAME WHY           for what this configuration of the lab cannot do
+
+set -uo pipefail
+
+SUITE=$(basename "$0")
+SUITE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# The lab's helpers set -e, which a suite must not: checks may fail.
+# shellcheck source=lib/common.sh
+. "$SUITE_DIR/lib/common.sh"
+# shellcheck source=lib/vm.sh
+. "$SUITE_DIR/lib/vm.sh"
+set +e
+need_up
+
+read -r TYPES FLAVOUR MEMORY VCPUS <"$RUN/setup"
+export TYPES FLAVOUR MEMORY VCPUS
+D1=$(address_of d1)
+D2=$(address_of d2)
+export D1 D2
+RESULTS=$RUN/results
+# The longest that one command on a machine may take, in seconds. Emulation
+# under load is slow: limits are for hangs, not for speed.
+LIMIT=${LIMIT:-180}
+OUTPUT=$(mktemp)
+
+on() {
+	local host=$1
+	shift
+	timeout --foreground "$LIMIT" ssh -F "$RUN/ssh_config" "$host" -- "$*" </dev/null
+}
+
+put() {
+	timeout --foreground "$LIMIT" ssh -F "$RUN/ssh_config" "$1" -- "cat >$2"
+}
+
+pass() {
+	printf 'PASS %s: %s\n' "$SUITE" "$1"
+}
+
+fail() {
+	printf 'FAIL %s: %s%s\n' "$SUITE" "$1" "${2:+ ($2)}"
+}
+
+skip() {
+	printf 'SKIP %s: %s (%s)\n' "$SUITE" "$1" "$2"
+}
+
+check() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$OUTPUT" 2>&1 || rc=$?
+	if [ "$rc" -eq 0 ]; then
+		pass "$name"
+		return 0
+	fi
+	fail "$name" "exit status $rc"
+	tail -n 20 "$OUTPUT" | sed 's/^/    | /'
+	return 1
+}
+
+refuse() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$OUTPUT" 2>&1 || rc=$?
+	if [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ]; then
+		pass "$name"
+		return 0
+	fi
+	fail "$name" "it ended with status $rc"
+	tail -n 20 "$OUTPUT" | sed 's/^/    | /'
+	return 1
+}
+
+wait_until() {
+	local limit=$1 started
+	started=$(date +%s)
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ $(($(date +%s) - started)) -gt "$limit" ]; then
+			echo "not within $limit s: $*"
+			return 1
+		fi
+		sleep 0.3
+	done
+}
+
+# Its output is in /tmp/NAME.out there, its exit status in /tmp/NAME.rc.
+background() {
+	local host=$1 name=$2
+	shift 2
+	STARTED+=("$host $name")
+	on "$host" "rm -f /tmp/$name.rc
+		setsid sh -c $(printf '%q' "$*; echo \$? >/tmp/$name.rc") \
+			>/tmp/$name.out 2>&1 </dev/null &
+		echo \$! >/tmp/$name.pid"
+}
+
+STARTED=()
+
+end_background() {
+	local entry
+	for entry in ${STARTED[@]+"${STARTED[@]}"}; do
+		# shellcheck disable=SC2086 # host and name
+		set -- $entry
+		on "$1" "kill -KILL -- -\$(cat /tmp/$2.pid) 2>/dev/null; rm -f /tmp/$2.pid; true"
+	done
+	STARTED=()
+}
+
+result() {
+	printf '%s\t%s\n' "$1" "$2" >>"$RESULTS"
+	printf '     %s: %s = %s\n' "$SUITE" "$1" "$2"
+}
+
+# What no kernel and no Xen may say.
+BAD_KERNEL='WARNING:|BUG:|Oops|Call Trace|general protection|UBSAN|KASAN|KCSAN'
+BAD_KERNEL+='|circular locking|bad unlock balance|blocked for more than|rcu.*stall'
+BAD_KERNEL+='|soft lockup|refcount_t|segfault|list_(add|del) corruption|scheduling while'
+BAD_XEN='BUG|[Aa]ssertion|WARN|Xen call trace|[Pp]anic|UBSAN|Unhandled|FATAL|lock (order|recursion)'
+
+# A suite is judged by what was logged after its mark; a machine that it
+# restarted has none, and is judged by all it logged.
+mark_logs() {
+	local host
+	MARK="softib suite $SUITE $$"
+	for host in $HOSTS; do
+		on "$host" "echo '$MARK' >/dev/kmsg"
+	done
+	XEN_MARK=$(stat -c %s "$RUN/console.log")
+}
+
+log_is_clean() {
+	on "$1" dmesg | awk -v mark="$MARK" -v bad="$BAD_KERNEL" '
+		index($0, mark) { n = 0; next }
+		{ line[++n] = $0; hit[n] = $0 ~ bad }
+		END {
+			for (i = 1; i <= n; i++)
+				if (hit[i]) {
+					for (j = i; j < i + 15 && j <= n; j++)
+						print line[j]
+					exit 1
+				}
+		}'
+}
+
+xen_is_clean() {
+	! tail -c "+$((XEN_MARK + 1))" "$RUN/console.log" | grep -a '(XEN)' |
+		grep -aE -A 12 "$BAD_XEN"
+}
+
+end_of_suite() {
+	local host
+	trap - EXIT
+	end_background
+	for host in $HOSTS; do
+		check "no warning in the kernel log of $host" log_is_clean "$host"
+	done
+	check "no warning on Xen's console" xen_is_clean
+	rm -f "$OUTPUT"
+}
+
+trap 'exit 130' INT TERM HUP
+trap end_of_suite EXIT
+mark_logs
