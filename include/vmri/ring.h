@@ -14,7 +14,7 @@
 #ifndef VMRI_RING_H
 #define VMRI_RING_H
 
-#include "types.h"
+#include "vmri.h"
 
 /* Entries of an EQ or a CQ start here in their region. */
 #define VMRI_RING_OFFSET	256

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * SoftIB: the verbs without a queue: attributes, protection domains, memory
+ * regions, address handles.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softib.h"
+#include "softib-abi.h"
+
+int softib_query_device_ex(struct ibv_context *ibctx,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	uint64_t fw_ver;
+	int ret;
+
+	ret = ibv_cmd_query_device_any(ibctx, input, attr, attr_size, &resp,
+				       &resp_size);
+	if (ret)
+		return ret;
+
+	fw_ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
+		 "%" PRIu64 ".%" PRIu64 ".%" PRIu64, (fw_ver >> 32) & 0xffff,
+		 (fw_ver >> 16) & 0xffff, fw_ver & 0xffff);
+	return 0;
+}
+
+int softib_query_port(struct ibv_context *ibctx, uint8_t port,
+		      struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ibctx, port, attr, &cmd, sizeof(cmd));
+}
+
+struct ibv_pd *softib_alloc_pd(struct ibv_context *ibctx)
+{
+	struct usoftib_alloc_pd_resp resp = {};
+	struct ibv_alloc_pd cmd;
+	struct ibv_pd *ibpd;
+
+	ibpd = calloc(1, sizeof(*ibpd));
+	if (!ibpd)
+		return NULL;
+
+	if (ibv_cmd_alloc_pd(ibctx, ibpd, &cmd, sizeof(cmd), &resp.ibv_resp,
+			     sizeof(resp))) {
+		free(ibpd);
+		return NULL;
+	}
+	return ibpd;
+}
+
+int softib_dealloc_pd(struct ibv_pd *ibpd)
+{
+	int ret;
+
+	ret = ibv_cmd_dealloc_pd(ibpd);
+	if (!ret)
+		free(ibpd);
+	return ret;
+}
+
+struct ibv_mr *softib_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
+			     uint64_t iova, int access)
+{
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ibv_reg_mr cmd;
+	struct verbs_mr *vmr;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	if (ibv_cmd_reg_mr(ibpd, addr, length, iova, access, vmr, &cmd,
+			   sizeof(cmd), &resp, sizeof(resp))) {
+		free(vmr);
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+int softib_dereg_mr(struct verbs_mr *vmr)
+{
+	int ret;
+
+	ret = ibv_cmd_dereg_mr(vmr);
+	if (!ret)
+		free(vmr);
+	return ret;
+}
+
+/*
+ * An address handle is an address vector that every UD request carries along;
+ * neither driver nor hypervisor know of it.
+ */
+struct ibv_ah *softib_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
+{
+	struct softib_ah *ah;
+
+	if (attr->port_num != 1 || attr->sl > 15 ||
+	    (!attr->is_global && !attr->dlid)) {
+		errno = EINVAL;
+		return NULL;
+	}
+
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+
+	ah->av.dlid = attr->dlid;
+	ah->av.sl = attr->sl;
+	ah->av.src_path_bits = attr->src_path_bits;
+	ah->av.static_rate = attr->static_rate;
+	if (attr->is_global) {
+		ah->av.flags = VMRI_AV_GRH;
+		memcpy(ah->av.dgid, attr->grh.dgid.raw, sizeof(ah->av.dgid));
+		ah->av.flow_label = attr->grh.flow_label & 0xfffff;
+		ah->av.sgid_index = attr->grh.sgid_index;
+		ah->av.hop_limit = attr->grh.hop_limit;
+		ah->av.traffic_class = attr->grh.traffic_class;
+	}
+	return &ah->ibv_ah;
+}
+
+int softib_destroy_ah(struct ibv_ah *ibah)
+{
+	free(to_sah(ibah));
+	return 0;
+}
