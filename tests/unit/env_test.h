@@ -51,14 +51,14 @@ struct domain *env_test_enter(struct domain *d);
  * contiguous in the machine too unless scattered, then in descending order.
  */
 uint64_t env_test_pages(struct domain *d, unsigned int nr, bool scattered);
-/* Machine frame 2^order aligned plus `skew`, for tests of large chunks. */
+/* Contiguous; the first machine frame is `skew` above a multiple of 2^order. */
 uint64_t env_test_pages_aligned(struct domain *d, unsigned int nr,
                                 unsigned int order, unsigned int skew);
 /* What lies at a gfn from now on. */
 void env_test_page_kind(struct domain *d, uint64_t gfn, enum env_page_kind kind);
 /* The guest tries to make it a page table: false while pinned as writable. */
 bool env_test_page_pin_table(struct domain *d, uint64_t gfn);
-/* The guest's own view of its memory; contiguous where the frames are. */
+/* The guest's own view of its memory; consecutive gfns are contiguous there. */
 void *env_test_mem(struct domain *d, uint64_t gfn);
 env_frame_t env_test_frame(struct domain *d, uint64_t gfn);
 /* References that VMRI holds on a page. */
@@ -119,7 +119,8 @@ struct env_stats {
     uint64_t staged;        /* bytes between mapped frames and elsewhere */
     uint64_t rings;         /* ring mappings, now */
     uint64_t preempts;      /* times env_preempt was asked */
-    uint64_t events;        /* ordinary calls of any env_ function, for hooks */
+    uint64_t maps;          /* env_map calls */
+    uint64_t relaxed;       /* env_relax calls: somebody waits */
 };
 extern struct env_stats env_stats;
 
@@ -127,11 +128,14 @@ extern struct env_stats env_stats;
 const char *env_test_printed(void);
 
 /*
- * Called at the start of every env_map (that is, between two pieces of a copy),
- * with the thread's current domain restored afterwards: the place from where
- * tests destroy things in the middle of a message.  NULL: none.
+ * Call fn once, in place of the nth next env_map's beginning: in the middle of a
+ * copy.  What could wait for that copy belongs into another thread:
+ * env_test_aside() starts one and returns when it has ended or waits.
  */
-void env_test_on_map(void (*fn)(void *), void *data);
+void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data);
+void env_test_aside(void (*fn)(void *), void *data);
+/* Wait until it has ended; true if there was one. */
+bool env_test_aside_end(void);
 
 /* Run a statement that must panic; true if it did. */
 extern __thread sigjmp_buf *env_panic_to;

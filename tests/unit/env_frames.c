@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The machine's memory: frames with owners, kinds and references, seen through
+ * separate mappings by the guests, by rings and by copies.
+ */
+#define _GNU_SOURCE
+#include "env_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FRAMES          32768U
+/* Frame numbers start here, so that an index is never mistaken for one. */
+#define FRAME_BASE      0x4000000ULL
+#define MAX_MAPS        8
+#define MAX_WRITTEN     512
+
+struct frame {
+    struct domain *owner;       /* NULL: free */
+    enum env_page_kind kind;
+    uint32_t refs;
+    uint32_t writable;          /* of them */
+    uint32_t dirty;
+};
+
+/* One mapping of env_map. */
+struct mapping {
+    void *at;                   /* NULL: unused */
+    uint64_t frame;
+};
+
+static struct frame frames[FRAMES];
+static uint32_t next_frame;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;   /* of frames */
+static int memfd = -1;
+static uint8_t *direct;         /* all frames, one after the other */
+static bool one_frame;
+
+static unsigned int hook_nth;
+static void (*hook_fn)(void *);
+static void *hook_data;
+
+static __thread struct mapping maps[MAX_MAPS];
+static __thread uint8_t *window;    /* a page for each of maps, and a guard */
+static __thread uint64_t written[MAX_WRITTEN];
+static __thread unsigned int nr_written;
+static pthread_key_t window_key;
+
+static void *must_mmap(void *at, size_t bytes, int prot, int flags, int fd,
+                       off_t offset)
+{
+    void *p = mmap(at, bytes, prot, flags, fd, offset);
+
+    if ( p == MAP_FAILED )
+        env_panic("mmap of %zu bytes failed", bytes);
+    return p;
+}
+
+static void *reserve(size_t bytes)
+{
+    return must_mmap(NULL, bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void show(void *at, uint32_t index, size_t nr)
+{
+    must_mmap(at, nr * PAGE_SIZE, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_FIXED, memfd, (off_t)index * PAGE_SIZE);
+}
+
+static void hide(void *at, size_t nr)
+{
+    must_mmap(at, nr * PAGE_SIZE, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void window_free(void *p)
+{
+    munmap(p, MAX_MAPS * 2 * PAGE_SIZE);
+}
+
+/* ---- begin and end ---- */
+
+void env_frames_begin(void)
+{
+    size_t bytes = FRAMES * PAGE_SIZE;
+
+    if ( memfd < 0 )
+    {
+        memfd = memfd_create("frames", MFD_CLOEXEC);
+        direct = reserve(bytes);
+        pthread_key_create(&window_key, window_free);
+    }
+    if ( ftruncate(memfd, 0) || ftruncate(memfd, (off_t)bytes) )
+        env_panic("cannot size the machine's memory");
+    show(direct, 0, FRAMES);
+
+    memset(frames, 0, sizeof(frames));
+    next_frame = 0;
+    one_frame = true;
+    hook_nth = 0;
+    nr_written = 0;
+}
+
+void env_frames_end(void)
+{
+    uint32_t i;
+
+    env_frames_returned();
+    for ( i = 0; i < next_frame; i++ )
+        if ( frames[i].refs )
+            env_panic("frame %u of domain %u is still referenced, %u times", i,
+                      frames[i].owner->id, frames[i].refs);
+    if ( env_stats.rings )
+        env_panic("%llu ring pages are still mapped",
+                  (unsigned long long)env_stats.rings);
+    for ( i = 0; i < ENV_DOMAINS; i++ )
+    {
+        struct domain *d = &env_domains[i];
+
+        if ( d->mem )
+            munmap(d->mem, ENV_GFNS * PAGE_SIZE);
+        free(d->p2m);
+    }
+}
+
+void env_frames_returned(void)
+{
+    unsigned int i;
+
+    for ( i = 0; i < MAX_MAPS; i++ )
+        if ( maps[i].at )
+            env_panic("a frame is still mapped on return");
+    if ( nr_written )
+        env_panic("%u frames were written and not marked dirty", nr_written);
+}
+
+void env_test_one_frame(bool on)
+{
+    one_frame = on;
+}
+
+/* ---- a domain's pages ---- */
+
+static uint32_t gfn_index(const struct domain *d, uint64_t gfn)
+{
+    uint64_t index = gfn - env_gfn_base(d);
+
+    return index < d->next_gfn ? (uint32_t)index : ENV_NO_FRAME;
+}
+
+static struct frame *frame_of_gfn(const struct domain *d, uint64_t gfn)
+{
+    uint32_t i = gfn_index(d, gfn);
+
+    return i == ENV_NO_FRAME || d->p2m[i] == ENV_NO_FRAME ? NULL
+                                                           : &frames[d->p2m[i]];
+}
+
+static struct frame *need_frame(const struct domain *d, uint64_t gfn)
+{
+    struct frame *f = frame_of_gfn(d, gfn);
+
+    if ( !f )
+        env_panic("domain %u has no frame %#llx", d->id, (unsigned long long)gfn);
+    return f;
+}
+
+static uint64_t give_pages(struct domain *d, unsigned int nr, uint32_t first,
+                           bool scattered)
+{
+    uint32_t index = d->next_gfn, i;
+
+    if ( first + nr > FRAMES || index + nr > ENV_GFNS )
+        env_panic("the machine has no %u frames left", nr);
+    if ( !d->mem )
+    {
+        d->mem = reserve(ENV_GFNS * PAGE_SIZE);
+        d->p2m = calloc(ENV_GFNS, sizeof(*d->p2m));
+    }
+
+    for ( i = 0; i < nr; i++ )
+    {
+        uint32_t frame = scattered ? first + nr - 1 - i : first + i;
+
+        frames[frame].owner = d;
+        frames[frame].kind = ENV_RAM;
+        d->p2m[index + i] = frame;
+        if ( scattered )
+            show(d->mem + (index + i) * PAGE_SIZE, frame, 1);
+    }
+    if ( !scattered )
+        show(d->mem + index * PAGE_SIZE, first, nr);
+
+    next_frame = first + nr;
+    d->next_gfn = index + nr;
+    return env_gfn_base(d) + index;
+}
+
+uint64_t env_test_pages(struct domain *d, unsigned int nr, bool scattered)
+{
+    /* A gap, so that two calls never give contiguous frames. */
+    return give_pages(d, nr, next_frame + 1, scattered);
+}
+
+uint64_t env_test_pages_aligned(struct domain *d, unsigned int nr,
+                                unsigned int order, unsigned int skew)
+{
+    uint32_t first = ROUNDUP(next_frame + 1, 1U << order) + skew;
+
+    return give_pages(d, nr, first, false);
+}
+
+void env_test_page_kind(struct domain *d, uint64_t gfn, enum env_page_kind kind)
+{
+    if ( kind == ENV_HOLE )
+    {
+        need_frame(d, gfn);
+        d->p2m[gfn_index(d, gfn)] = ENV_NO_FRAME;
+    }
+    else
+        need_frame(d, gfn)->kind = kind;
+}
+
+bool env_test_page_pin_table(struct domain *d, uint64_t gfn)
+{
+    struct frame *f = need_frame(d, gfn);
+
+    if ( f->writable )
+        return false;
+    f->kind = ENV_PAGE_TABLE;
+    return true;
+}
+
+void *env_test_mem(struct domain *d, uint64_t gfn)
+{
+    uint32_t index = gfn_index(d, gfn);
+
+    if ( index == ENV_NO_FRAME )
+        env_panic("domain %u has no frame %#llx", d->id, (unsigned long long)gfn);
+    return d->mem + index * PAGE_SIZE;
+}
+
+env_frame_t env_test_frame(struct domain *d, uint64_t gfn)
+{
+    return FRAME_BASE + (uint64_t)(need_frame(d, gfn) - frames);
+}
+
+unsigned int env_test_page_refs(struct domain *d, uint64_t gfn)
+{
+    return need_frame(d, gfn)->refs;
+}
+
+unsigned int env_test_page_dirty(struct domain *d, uint64_t gfn)
+{
+    return env_load(&need_frame(d, gfn)->dirty);
+}
+
+/* ---- references ---- */
+
+static struct frame *referenced(env_frame_t frame, const char *what)
+{
+    struct frame *f = &frames[frame - FRAME_BASE];
+
+    if ( frame - FRAME_BASE >= FRAMES || !env_load(&f->refs) )
+        env_panic("%s of frame %#llx, which is not referenced", what,
+                  (unsigned long long)frame);
+    return f;
+}
+
+int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
+                  env_frame_t *frame)
+{
+    struct frame *f;
+    int rc = -EPERM;
+
+    env_no_lock("env_frame_get");
+    if ( env_fails(ENV_FAIL_FRAME) )
+        return -EPERM;
+
+    pthread_mutex_lock(&mutex);
+    f = frame_of_gfn(d, gfn);
+    if ( f && f->owner == d && (f->kind == ENV_RAM ||
+                                (f->kind == ENV_PAGE_TABLE && !writable)) )
+    {
+        env_store(&f->refs, f->refs + 1);
+        f->writable += writable;
+        *frame = FRAME_BASE + (uint64_t)(f - frames);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&mutex);
+
+    return rc;
+}
+
+void env_frame_put(env_frame_t frame, bool writable)
+{
+    struct frame *f;
+
+    env_no_lock("env_frame_put");
+    pthread_mutex_lock(&mutex);
+    f = referenced(frame, "put");
+    if ( writable > f->writable || f->refs - 1 < f->writable - writable )
+        env_panic("put of frame %#llx, taken %s", (unsigned long long)frame,
+                  writable ? "read-only" : "as writable");
+    env_store(&f->refs, f->refs - 1);
+    f->writable -= writable;
+    pthread_mutex_unlock(&mutex);
+}
+
+void env_frame_dirty(struct domain *d, env_frame_t frame)
+{
+    struct frame *f = referenced(frame, "dirtying");
+    unsigned int i;
+
+    env_no_lock("env_frame_dirty");
+    if ( f->owner != d )
+        env_panic("frame %#llx marked dirty for another domain",
+                  (unsigned long long)frame);
+    env_add(&f->dirty, 1);
+    for ( i = 0; i < nr_written; i++ )
+        if ( written[i] == frame )
+        {
+            written[i] = written[--nr_written];
+            break;
+        }
+}
+
+/* ---- mappings for copies ---- */
+
+void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data)
+{
+    hook_fn = fn;
+    hook_data = data;
+    env_store(&hook_nth, nth);
+}
+
+static void run_hook(void)
+{
+    unsigned int nth = env_load(&hook_nth);
+
+    while ( nth && !env_cmpxchg(&hook_nth, &nth, nth - 1) )
+        ;
+    if ( nth == 1 )
+        hook_fn(hook_data);
+}
+
+void *env_map(env_frame_t frame)
+{
+    unsigned int i;
+
+    env_no_lock("env_map");
+    env_need_current("env_map");
+    env_add(&env_stats.maps, 1);
+    run_hook();
+    referenced(frame, "mapping");
+
+    for ( i = 0; i < MAX_MAPS && maps[i].at; i++ )
+        ;
+    if ( i == MAX_MAPS )
+        env_panic("more than %d frames mapped", MAX_MAPS);
+
+    if ( !one_frame )
+        maps[i].at = direct + (frame - FRAME_BASE) * PAGE_SIZE;
+    else
+    {
+        if ( !window )
+        {
+            window = reserve(MAX_MAPS * 2 * PAGE_SIZE);
+            pthread_setspecific(window_key, window);
+        }
+        maps[i].at = window + i * 2 * PAGE_SIZE;
+        show(maps[i].at, (uint32_t)(frame - FRAME_BASE), 1);
+    }
+    maps[i].frame = frame;
+    return maps[i].at;
+}
+
+void env_unmap(const void *p)
+{
+    /* Xen rounds down to the page, too. */
+    void *page = (void *)((uintptr_t)p & PAGE_MASK);
+    unsigned int i;
+
+    for ( i = 0; i < MAX_MAPS; i++ )
+        if ( maps[i].at == page )
+        {
+            if ( one_frame )
+                hide(page, 1);
+            maps[i].at = NULL;
+            return;
+        }
+    env_panic("unmap of something that is not mapped");
+}
+
+size_t env_run(env_frame_t frame, size_t offset, size_t bytes)
+{
+    (void)frame;
+    return one_frame ? min_t(size_t, bytes, PAGE_SIZE - offset) : bytes;
+}
+
+/* ---- mappings for rings ---- */
+
+void *env_map_ring(env_frame_t frame)
+{
+    uint8_t *p;
+
+    referenced(frame, "ring mapping");
+    if ( env_fails(ENV_FAIL_MAP_RING) )
+        return NULL;
+
+    /* A page on either side, so that no access crosses into a neighbour. */
+    p = reserve(3 * PAGE_SIZE);
+    show(p + PAGE_SIZE, (uint32_t)(frame - FRAME_BASE), 1);
+    env_add(&env_stats.rings, 1);
+    return p + PAGE_SIZE;
+}
+
+void env_unmap_ring(void *p)
+{
+    if ( (uintptr_t)p & ~PAGE_MASK )
+        env_panic("unmap of a ring by an address within it");
+    munmap((uint8_t *)p - PAGE_SIZE, 3 * PAGE_SIZE);
+    (void)env_fetch_sub(&env_stats.rings, 1);
+}
+
+/* ---- what copies touch ---- */
+
+/* The frame that holds a byte of one of this thread's mappings, or 0. */
+static env_frame_t mapped_frame(const void *p)
+{
+    const uint8_t *b = p;
+    unsigned int i;
+
+    if ( direct && b >= direct && b < direct + FRAMES * PAGE_SIZE )
+        return FRAME_BASE + (uint64_t)(b - direct) / PAGE_SIZE;
+    for ( i = 0; i < MAX_MAPS; i++ )
+        if ( maps[i].at && (uintptr_t)maps[i].at == ((uintptr_t)p & PAGE_MASK) )
+            return maps[i].frame;
+    return 0;
+}
+
+static void note_written(env_frame_t frame)
+{
+    unsigned int i;
+
+    if ( !referenced(frame, "writing")->writable )
+        env_panic("frame %#llx is written but not held as writable",
+                  (unsigned long long)frame);
+    for ( i = 0; i < nr_written; i++ )
+        if ( written[i] == frame )
+            return;
+    if ( nr_written == MAX_WRITTEN )
+        env_panic("too many frames written without being marked dirty");
+    written[nr_written++] = frame;
+}
+
+static void note_write(const void *to, size_t n)
+{
+    env_frame_t first = mapped_frame(to), i;
+    size_t frames_hit = PFN_UP(((uintptr_t)to & ~PAGE_MASK) + n);
+
+    for ( i = 0; first && i < frames_hit; i++ )
+        note_written(first + i);
+}
+
+void *env_memcpy(void *to, const void *from, size_t n)
+{
+    bool to_frame = n && mapped_frame(to), from_frame = n && mapped_frame(from);
+
+    if ( to_frame && from_frame )
+        env_add(&env_stats.copied, n);
+    else if ( to_frame || from_frame )
+        env_add(&env_stats.staged, n);
+    if ( to_frame )
+        note_write(to, n);
+    return env_raw_memcpy(to, from, n);
+}
+
+void *env_memset(void *to, int c, size_t n)
+{
+    if ( n && mapped_frame(to) )
+        note_write(to, n);
+    return (memset)(to, c, n);
+}

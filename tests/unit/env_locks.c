@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Locks that know their level and their holder, and what a thread must not do
+ * while it holds one.
+ */
+#include "env_private.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_HELD    8
+
+static __thread env_lock_t *held[MAX_HELD];
+static __thread unsigned int nr_held;
+
+__thread sigjmp_buf *env_panic_to;
+__thread char env_panic_text[256];
+
+void env_panic(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(env_panic_text, sizeof(env_panic_text), fmt, args);
+    va_end(args);
+
+    if ( env_panic_to )
+        siglongjmp(*env_panic_to, 1);
+
+    fprintf(stderr, "PANIC: %s\n", env_panic_text);
+    abort();
+}
+
+void env_lock_init(env_lock_t *l, int level)
+{
+    pthread_mutex_init(&l->mutex, NULL);
+    l->level = level;
+}
+
+void env_lock(env_lock_t *l)
+{
+    unsigned int i;
+
+    if ( !l->level )
+        env_panic("lock %p is not initialised", (void *)l);
+    if ( nr_held == MAX_HELD )
+        env_panic("too many locks held");
+    for ( i = 0; i < nr_held; i++ )
+        if ( held[i]->level >= l->level )
+            env_panic("lock of level %d taken while one of level %d is held",
+                      l->level, held[i]->level);
+
+    pthread_mutex_lock(&l->mutex);
+    held[nr_held++] = l;
+}
+
+void env_unlock(env_lock_t *l)
+{
+    unsigned int i;
+
+    for ( i = 0; i < nr_held; i++ )
+        if ( held[i] == l )
+            break;
+    if ( i == nr_held )
+        env_panic("unlock of a lock of level %d that is not held", l->level);
+    held[i] = held[--nr_held];
+
+    pthread_mutex_unlock(&l->mutex);
+}
+
+void env_no_lock(const char *what)
+{
+    if ( nr_held )
+        env_panic("%s with a lock of level %d held", what, held[0]->level);
+}
+
+void env_relax(void)
+{
+    env_no_lock("waiting");
+    env_add(&env_stats.relaxed, 1);
+    sched_yield();
+}
