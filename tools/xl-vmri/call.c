@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The hypercalls.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <xencall.h>
+#include <xentoollog.h>
+
+#include "xl-vmri.h"
+
+/* Xen's public interface: xen.h and version.h. */
+#define HYPERCALL_xen_version   17
+#define XENVER_version          0
+
+static xencall_handle *handle;
+
+/* libxencall would print its own text before ours. */
+static void say_nothing(struct xentoollog_logger *logger,
+                        xentoollog_level level, int errnoval,
+                        const char *context, const char *format, va_list args)
+{
+}
+
+static xentoollog_logger quiet = { .vmessage = say_nothing };
+
+int call_open(void)
+{
+    errno = 0;
+    handle = xencall_open(&quiet, XENCALL_OPENFLAG_NON_REENTRANT);
+    if (handle)
+        return 0;
+    return errno ? -errno : -EIO;
+}
+
+void call_close(void)
+{
+    if (handle)
+        xencall_close(handle);
+    handle = NULL;
+}
+
+/*
+ * One command with its structure, which must lie in memory that the hypervisor
+ * can reach at any time.  It comes back only from a call that succeeds.
+ */
+static int vmri_op(unsigned int cmd, void *args, size_t size)
+{
+    void *buffer = xencall_alloc_buffer(handle, size);
+    int rc = 0;
+
+    if (!buffer)
+        return -ENOMEM;
+    memcpy(buffer, args, size);
+    if (xencall3(handle, VMRI_HYPERCALL_DEFAULT, cmd, 0,
+                 (uintptr_t)buffer) < 0)
+        rc = -errno;
+    else
+        memcpy(args, buffer, size);
+    xencall_free_buffer(handle, buffer);
+    return rc;
+}
+
+int call_version(struct vmri_version *version)
+{
+    int rc;
+
+    memset(version, 0, sizeof(*version));
+    rc = vmri_op(VMRI_OP_version, version, sizeof(*version));
+    if (rc)
+        return rc;
+
+    /* Another patched Xen may use the number for something else. */
+    return version->magic == VMRI_MAGIC ? 0 : -ENOSYS;
+}
+
+int call_xen_version(unsigned int *major, unsigned int *minor)
+{
+    int version = xencall2(handle, HYPERCALL_xen_version, XENVER_version, 0);
+
+    if (version < 0)
+        return -errno;
+    *major = version >> 16;
+    *minor = version & 0xffff;
+    return 0;
+}
+
+int call_attach(struct vmri_ctl_attach *attach)
+{
+    return vmri_op(VMRI_OP_ctl_attach, attach, sizeof(*attach));
+}
+
+int call_detach(uint32_t domid, uint32_t dev_id)
+{
+    struct vmri_ctl_detach detach = { .domid = domid, .dev_id = dev_id };
+
+    return vmri_op(VMRI_OP_ctl_detach, &detach, sizeof(detach));
+}
+
+int call_info(struct vmri_ctl_info *info)
+{
+    return vmri_op(VMRI_OP_ctl_list, info, sizeof(*info));
+}
+
+/* The first device at or after (domid, dev_id). */
+static int info_from(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info)
+{
+    memset(info, 0, sizeof(*info));
+    info->domid = domid;
+    info->dev_id = dev_id;
+    return call_info(info);
+}
+
+int call_info_next(struct vmri_ctl_info *info)
+{
+    return info_from(info->domid, info->dev_id + 1, info);
+}
+
+int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info)
+{
+    int rc = info_from(domid, dev_id, info);
+
+    if (!rc && (info->domid != domid || info->dev_id != dev_id))
+        rc = -ENOENT;
+    return rc;
+}

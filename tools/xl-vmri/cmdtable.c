@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The commands and the help text made from them.
+ */
+#include <string.h>
+
+#include "xl-vmri.h"
+
+static const struct command commands[] = {
+    {
+        .name = "attach",
+        .synopsis = "DOMAIN [fabric=N] [lid=N] [guid=G] [id=N]",
+        .help = "give a domain a device; numbers left out are chosen",
+        .min_args = 1, .max_args = 5,
+        .run = cmd_attach,
+    },
+    {
+        .name = "detach",
+        .synopsis = "DOMAIN ID [--force] [--timeout S]",
+        .help = "take a device away once the guest has closed it",
+        .options = OPT_FORCE | OPT_TIMEOUT,
+        .min_args = 2, .max_args = 2,
+        .run = cmd_detach,
+    },
+    {
+        .name = "list",
+        .synopsis = "[DOMAIN]",
+        .help = "show the devices, one a line",
+        .max_args = 1,
+        .run = cmd_list,
+    },
+    {
+        .name = "info",
+        .synopsis = "[DOMAIN [ID]]",
+        .help = "show all about the host, or about devices",
+        .max_args = 2,
+        .run = cmd_info,
+    },
+};
+
+const struct command *find_command(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(commands); i++)
+        if (!strcmp(name, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+void print_help(FILE *f)
+{
+    size_t i;
+
+    fputs("Usage: xl-vmri [--json] COMMAND [ARGUMENT...]\n"
+          "       xl-vmri --help | --version\n"
+          "\n"
+          "Give domains InfiniBand devices (SoftIB), and look at them.\n"
+          "\n"
+          "Commands:\n", f);
+    for (i = 0; i < ARRAY_SIZE(commands); i++)
+        fprintf(f, "  %s %s\n      %s\n", commands[i].name,
+                commands[i].synopsis, commands[i].help);
+    fputs("\n"
+          "DOMAIN is a name or an id.\n"
+          "\n"
+          "Options:\n"
+          "  -j, --json         print JSON\n"
+          "  -f, --force        detach: do not wait for the guest\n"
+          "  -t, --timeout S    detach: wait no more than S seconds (30)\n"
+          "  -h, --help         print this text\n"
+          "  -V, --version      print the version\n", f);
+}

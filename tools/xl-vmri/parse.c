@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Numbers, GUIDs and key=value words of the command line.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "xl-vmri.h"
+
+#define DEC_DIGITS "0123456789"
+#define HEX_DIGITS DEC_DIGITS "abcdefABCDEF"
+
+/* strtoull() takes blanks, signs and prefixes, which are none of our numbers. */
+static bool has_only(const char *text, const char *digits)
+{
+    return *text && !text[strspn(text, digits)];
+}
+
+bool is_decimal(const char *text, uint64_t max, uint32_t *value)
+{
+    unsigned long long n;
+
+    if (!has_only(text, DEC_DIGITS))
+        return false;
+    errno = 0;
+    n = strtoull(text, NULL, 10);
+    if (errno || n > max)
+        return false;
+    *value = n;
+    return true;
+}
+
+bool parse_number(const char *what, const char *text, uint64_t min,
+                  uint64_t max, uint64_t *value)
+{
+    bool hex = !strncasecmp(text, "0x", 2);
+    const char *digits = hex ? text + 2 : text;
+    unsigned long long n;
+
+    if (!has_only(digits, hex ? HEX_DIGITS : DEC_DIGITS)) {
+        report("%s: \"%s\" is not a number", what, text);
+        return false;
+    }
+
+    errno = 0;
+    n = strtoull(digits, NULL, hex ? 16 : 10);
+    if (errno || n < min || n > max) {
+        report("%s: %s is out of range (%llu to %llu)", what, text,
+               (unsigned long long)min, (unsigned long long)max);
+        return false;
+    }
+    *value = n;
+    return true;
+}
+
+/* Without colons, or with all three. */
+bool parse_guid(const char *text, uint64_t *guid)
+{
+    const char *s = strncasecmp(text, "0x", 2) ? text : text + 2;
+    bool colons = strchr(s, ':');
+    char digits[17] = "";
+    unsigned int n;
+
+    for (n = 0; n < 16; n++) {
+        if (colons && n && n % 4 == 0 && *s++ != ':')
+            break;
+        if (!isxdigit((unsigned char)*s))
+            break;
+        digits[n] = *s++;
+    }
+    if (n < 16 || *s) {
+        report("guid: \"%s\" is not 16 hexadecimal digits", text);
+        return false;
+    }
+
+    *guid = strtoull(digits, NULL, 16);
+    if (!*guid)
+        report("guid: a GUID is not zero");
+    return *guid;
+}
+
+const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE])
+{
+    snprintf(buffer, GUID_TEXT_SIZE, "%04x:%04x:%04x:%04x",
+             (unsigned int)(guid >> 48), (unsigned int)(guid >> 32 & 0xffff),
+             (unsigned int)(guid >> 16 & 0xffff), (unsigned int)(guid & 0xffff));
+    return buffer;
+}
+
+/*
+ * The words of attach.  LID and GUID have a value that stands for "choose one",
+ * which is said by leaving them out.
+ */
+bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach)
+{
+    static const struct {
+        const char *name;
+        uint64_t min, max;
+    } keys[] = {
+        { "fabric", 0, VMRI_FABRIC_MAX },
+        { "lid", 1, VMRI_LID_MAX },
+        { "id", 0, VMRI_MAX_DEVS - 1 },
+        { "guid", 0, 0 },
+    };
+    enum { FABRIC, LID, ID, GUID };
+    bool seen[ARRAY_SIZE(keys)] = { false };
+    uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
+    int i;
+
+    for (i = 0; i < argc; i++) {
+        const char *equals = strchr(argv[i], '=');
+        size_t length = equals ? (size_t)(equals - argv[i]) : 0;
+        unsigned int k;
+
+        for (k = 0; k < ARRAY_SIZE(keys); k++)
+            if (length && length == strlen(keys[k].name) &&
+                !strncmp(argv[i], keys[k].name, length))
+                break;
+        if (k == ARRAY_SIZE(keys)) {
+            report("\"%s\" is not one of fabric=N, lid=N, guid=G, id=N",
+                   argv[i]);
+            return false;
+        }
+        if (seen[k]) {
+            report("%s is given twice", keys[k].name);
+            return false;
+        }
+        seen[k] = true;
+        if (k == GUID ? !parse_guid(equals + 1, &values[k])
+                      : !parse_number(keys[k].name, equals + 1, keys[k].min,
+                                      keys[k].max, &values[k]))
+            return false;
+    }
+
+    attach->fabric = values[FABRIC];
+    attach->lid = values[LID];
+    attach->dev_id = values[ID];
+    attach->guid = values[GUID];
+    return true;
+}

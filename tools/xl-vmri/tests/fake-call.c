@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * libxencall with VMRI behind it, as include/vmri/control.h describes it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xencall.h>
+
+#include "fake.h"
+
+struct fake_call fake_call;
+
+void fake_call_reset(void)
+{
+    memset(&fake_call, 0, sizeof(fake_call));
+    fake_call.magic = VMRI_MAGIC;
+    fake_call.abi_version = VMRI_ABI_VERSION;
+}
+
+xencall_handle *xencall_open(struct xentoollog_logger *logger, unsigned flags)
+{
+    if (fake_call.open_errno) {
+        errno = fake_call.open_errno;
+        return NULL;
+    }
+    fake_call.handles++;
+    return (xencall_handle *)&fake_call;
+}
+
+int xencall_close(xencall_handle *handle)
+{
+    fake_call.handles--;
+    return 0;
+}
+
+void *xencall_alloc_buffer(xencall_handle *handle, size_t size)
+{
+    fake_call.buffers++;
+    return malloc(size);
+}
+
+void xencall_free_buffer(xencall_handle *handle, void *p)
+{
+    fake_call.buffers--;
+    free(p);
+}
+
+/* The index of the first device at or after (domid, dev_id). */
+static unsigned int position(uint32_t domid, uint32_t dev_id)
+{
+    unsigned int i;
+
+    for (i = 0; i < fake_call.num_devices; i++)
+        if (fake_call.devices[i].domid > domid ||
+            (fake_call.devices[i].domid == domid &&
+             fake_call.devices[i].dev_id >= dev_id))
+            break;
+    return i;
+}
+
+static bool exists(unsigned int i, uint32_t domid, uint32_t dev_id)
+{
+    return i < fake_call.num_devices && fake_call.devices[i].domid == domid &&
+           fake_call.devices[i].dev_id == dev_id;
+}
+
+static void remove_at(unsigned int i)
+{
+    fake_call.num_devices--;
+    memmove(&fake_call.devices[i], &fake_call.devices[i + 1],
+            (fake_call.num_devices - i) * sizeof(fake_call.devices[0]));
+}
+
+void fake_call_destroy_domain(uint32_t domid)
+{
+    unsigned int i = position(domid, 0);
+
+    while (i < fake_call.num_devices && fake_call.devices[i].domid == domid)
+        remove_at(i);
+}
+
+static bool lid_taken(uint32_t fabric, uint16_t lid)
+{
+    unsigned int i;
+
+    for (i = 0; i < fake_call.num_devices; i++)
+        if (fake_call.devices[i].fabric == fabric &&
+            fake_call.devices[i].lid == lid)
+            return true;
+    return false;
+}
+
+static int attach(struct vmri_ctl_attach *a)
+{
+    struct vmri_ctl_info *dev;
+    unsigned int i;
+
+    if (fake_call.attach_errno)
+        return fake_call.attach_errno;
+    if (a->flags || a->reserved)
+        return EINVAL;
+    if (a->dev_id == VMRI_DEV_ANY)
+        for (a->dev_id = 0; exists(position(a->domid, a->dev_id), a->domid,
+                                   a->dev_id); a->dev_id++)
+            ;
+    if (a->lid && lid_taken(a->fabric, a->lid))
+        return EEXIST;
+    if (!a->lid)
+        for (a->lid = 1; lid_taken(a->fabric, a->lid); a->lid++)
+            ;
+    if (!a->guid)
+        a->guid = 0x0016360000000000ULL | a->domid << 8 | a->dev_id;
+    for (i = 0; i < fake_call.num_devices; i++)
+        if (fake_call.devices[i].guid == a->guid)
+            return EEXIST;
+
+    i = position(a->domid, a->dev_id);
+    if (exists(i, a->domid, a->dev_id))
+        return EEXIST;
+    if (fake_call.num_devices == 16)
+        return ENOSPC;
+
+    dev = &fake_call.devices[i];
+    memmove(dev + 1, dev, (fake_call.num_devices - i) * sizeof(*dev));
+    fake_call.num_devices++;
+    memset(dev, 0, sizeof(*dev));
+    dev->domid = a->domid;
+    dev->dev_id = a->dev_id;
+    dev->fabric = a->fabric;
+    dev->lid = a->lid;
+    dev->guid = a->guid;
+    return 0;
+}
+
+static int detach(const struct vmri_ctl_detach *d)
+{
+    unsigned int i = position(d->domid, d->dev_id);
+
+    if (!exists(i, d->domid, d->dev_id))
+        return ENODEV;
+    remove_at(i);
+    return 0;
+}
+
+static int info(struct vmri_ctl_info *inf)
+{
+    unsigned int i = position(inf->domid, inf->dev_id);
+
+    if (i == fake_call.num_devices)
+        return ENOENT;
+    *inf = fake_call.devices[i];
+    return 0;
+}
+
+static int version(struct vmri_version *v)
+{
+    v->magic = fake_call.magic;
+    v->abi_version = fake_call.abi_version;
+    return 0;
+}
+
+int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
+             uint64_t dev_id, uint64_t args)
+{
+    void *p = (void *)(uintptr_t)args;
+
+    if (fake_call.no_vmri || op != VMRI_HYPERCALL_DEFAULT) {
+        errno = ENOSYS;
+        return -1;
+    }
+    switch (cmd) {
+    case VMRI_OP_version:
+        errno = version(p);
+        break;
+    case VMRI_OP_ctl_attach:
+        errno = attach(p);
+        break;
+    case VMRI_OP_ctl_detach:
+        errno = detach(p);
+        break;
+    case VMRI_OP_ctl_list:
+        errno = info(p);
+        break;
+    default:
+        errno = ENOSYS;
+    }
+    return errno ? -1 : 0;
+}
+
+/* The only other hypercall asked for is Xen's version. */
+int xencall2(xencall_handle *handle, unsigned int op, uint64_t arg1,
+             uint64_t arg2)
+{
+    return 4 << 16 | 17;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The host that the tests run against: one hypervisor with a table of devices,
+ * and one xenstore.  Both are set back by fake_reset().
+ */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vmri/control.h>
+
+/* fake-call.c */
+struct fake_call {
+    int open_errno;             /* of xencall_open(), or 0 */
+    int attach_errno;           /* of attach, or 0 */
+    bool no_vmri;
+    uint32_t abi_version;
+    uint32_t magic;
+    unsigned int num_devices;
+    struct vmri_ctl_info devices[16];   /* in order of domid, dev_id */
+    unsigned int handles, buffers;      /* open now */
+};
+extern struct fake_call fake_call;
+
+void fake_call_reset(void);
+/* As the hypervisor does when a domain dies. */
+void fake_call_destroy_domain(uint32_t domid);
+
+/* fake-store.c */
+struct fake_store {
+    bool fail_open;
+    unsigned int conflicts;     /* transactions yet to fail with EAGAIN */
+    void (*on_conflict)(void);  /* what disturbed it: runs once */
+    /* What the guest's driver does when its backend closes. */
+    enum { DRIVER_STUCK, DRIVER_CLOSES, DRIVER_CLOSES_LATER } driver;
+    unsigned int fail_writes;   /* writes until one fails with ENOSPC; 0: none */
+    unsigned int handles, watches;
+};
+extern struct fake_store fake_store;
+
+void fake_store_reset(void);
+void fake_store_set(const char *path, const char *value);
+/* The value, which stays the store's, or NULL. */
+const char *fake_store_get(const char *path);
+void fake_store_remove(const char *path);
+/* "OWNER:READER" */
+const char *fake_store_perms(const char *path);
+
+#endif /* FAKE_H */

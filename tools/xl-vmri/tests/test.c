@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Runs xl-vmri's commands, as main() would, against a hypervisor and a xenstore
+ * made for the purpose, and looks at what they print, return and leave.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+#include "xl-vmri.h"
+
+#define FRONT1 "/local/domain/1/device/vmri/0"
+#define BACK1 "/local/domain/0/backend/vmri/1/0"
+
+int xl_vmri_main(int argc, char **argv);
+
+static unsigned int passed, failed;
+static char *out, *err;         /* what the last command printed */
+
+static void check(bool good, const char *what, const char *file, int line)
+{
+    if (good) {
+        passed++;
+        return;
+    }
+    failed++;
+    printf("%s:%d: %s\n  stdout: %s\n  stderr: %s\n", file, line, what,
+           out ? out : "", err ? err : "");
+}
+
+#define CHECK(condition) check(condition, #condition, __FILE__, __LINE__)
+
+/* Run one command line, words separated by single blanks. */
+static int run(const char *line)
+{
+    char *words = strdup(line), *next = words, *argv[16] = { "xl-vmri" };
+    FILE *old_out = stdout, *old_err = stderr;
+    size_t out_size, err_size;
+    int argc = 1, rc;
+
+    while (next && *next)
+        argv[argc++] = strsep(&next, " ");
+
+    free(out);
+    free(err);
+    stdout = open_memstream(&out, &out_size);
+    stderr = open_memstream(&err, &err_size);
+    optind = 0;
+    rc = xl_vmri_main(argc, argv);
+    fclose(stdout);
+    fclose(stderr);
+    stdout = old_out;
+    stderr = old_err;
+    free(words);
+
+    CHECK(!fake_call.handles && !fake_call.buffers);
+    CHECK(!fake_store.handles && !fake_store.watches);
+    return rc;
+}
+
+static bool says(const char *text)
+{
+    return strstr(err, text);
+}
+
+static bool prints(const char *text)
+{
+    return strstr(out, text);
+}
+
+static bool node_is(const char *path, const char *value)
+{
+    const char *found = fake_store_get(path);
+
+    return found && !strcmp(found, value);
+}
+
+/* dom0 and two guests. */
+static void reset(void)
+{
+    fake_call_reset();
+    fake_store_reset();
+    fake_store_set("/local/domain/0/name", "Domain-0");
+    fake_store_set("/local/domain/1/name", "d1");
+    fake_store_set("/local/domain/7/name", "d2");
+}
+
+static void test_bad_usage(void)
+{
+    static const struct {
+        const char *line, *error;
+    } cases[] = {
+        { "", "no command given" },
+        { "frobnicate", "there is no command \"frobnicate\"" },
+        { "--frobnicate list", "unrecognized option" },
+        { "attach", "too few arguments: attach DOMAIN" },
+        { "attach d1 fabric=1 lid=1 guid=1 id=1 id=1", "too many arguments" },
+        { "detach d1", "too few arguments: detach DOMAIN ID" },
+        { "list d1 d2", "too many arguments: list [DOMAIN]" },
+        { "info d1 0 0", "too many arguments" },
+        { "list --force", "list does not take this option" },
+        { "attach d1 --timeout 3", "attach does not take this option" },
+        { "list -1", "invalid option" },
+        { "detach d1 0 --timeout", "requires an argument" },
+        { "detach d1 0 --timeout soon", "timeout: \"soon\" is not a number" },
+        { "detach d1 0 --timeout 3601", "timeout: 3601 is out of range" },
+        { "detach d1 x", "id: \"x\" is not a number" },
+        { "detach d1 64", "id: 64 is out of range (0 to 63)" },
+        { "info d1 0x40", "id: 0x40 is out of range (0 to 63)" },
+        { "attach d1 fabric", "\"fabric\" is not one of" },
+        { "attach d1 =1", "\"=1\" is not one of" },
+        { "attach d1 fab=1", "\"fab=1\" is not one of" },
+        { "attach d1 fabrics=1", "\"fabrics=1\" is not one of" },
+        { "attach d1 fabric=", "fabric: \"\" is not a number" },
+        { "attach d1 fabric=-1", "fabric: \"-1\" is not a number" },
+        { "attach d1 fabric=+1", "fabric: \"+1\" is not a number" },
+        { "attach d1 fabric=0x", "fabric: \"0x\" is not a number" },
+        { "attach d1 fabric=0x0x1", "fabric: \"0x0x1\" is not a number" },
+        { "attach d1 fabric=1k", "fabric: \"1k\" is not a number" },
+        { "attach d1 fabric=16777216", "out of range (0 to 16777215)" },
+        { "attach d1 fabric=18446744073709551616", "out of range" },
+        { "attach d1 fabric=1 fabric=1", "fabric is given twice" },
+        { "attach d1 lid=0", "lid: 0 is out of range (1 to 49151)" },
+        { "attach d1 lid=0xc000", "lid: 0xc000 is out of range" },
+        { "attach d1 id=64", "id: 64 is out of range" },
+        { "attach d1 id=4294967295", "id: 4294967295 is out of range" },
+        { "attach d1 guid=", "guid: \"\" is not 16 hexadecimal digits" },
+        { "attach d1 guid=123", "is not 16 hexadecimal digits" },
+        { "attach d1 guid=00112233445566778", "is not 16 hexadecimal" },
+        { "attach d1 guid=0011:2233:4455:667", "is not 16 hexadecimal" },
+        { "attach d1 guid=0011:2233:4455:6677:", "is not 16 hexadecimal" },
+        { "attach d1 guid=001:12233:4455:6677", "is not 16 hexadecimal" },
+        { "attach d1 guid=001122334455667g", "is not 16 hexadecimal" },
+        { "attach d1 guid=0000000000000000", "a GUID is not zero" },
+    };
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        reset();
+        CHECK(run(cases[i].line) == RC_USAGE);
+        CHECK(says(cases[i].error));
+        /* One message, and nothing done. */
+        CHECK(!strncmp(err, "xl-vmri: ", 9) && !strstr(err + 1, "xl-vmri: "));
+        CHECK(!*out && !fake_call.num_devices && !fake_store_get(FRONT1));
+    }
+}
+
+static void test_help(void)
+{
+    reset();
+    CHECK(run("--help") == RC_OK && prints("attach DOMAIN") && !*err);
+    CHECK(run("detach --help") == RC_OK && prints("detach DOMAIN ID"));
+    CHECK(run("--version") == RC_OK && prints("xl-vmri ") && prints("ABI 1"));
+}
+
+static void test_no_host(void)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } cases[] = {
+        { EACCES, "run this as root" },
+        { ENOENT, "run this in dom0 of a Xen host" },
+        { EIO, "cannot open /dev/xen/privcmd: " },
+    };
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        reset();
+        fake_call.open_errno = cases[i].error;
+        CHECK(run("list") == RC_FAILURE && says(cases[i].text));
+    }
+
+    reset();
+    fake_store.fail_open = true;
+    CHECK(run("list") == RC_FAILURE && says("cannot reach xenstored"));
+
+    reset();
+    fake_call.no_vmri = true;
+    CHECK(run("attach d1") == RC_FAILURE && says("no VMRI (boot a patched"));
+    CHECK(run("info") == RC_FAILURE && says("no VMRI"));
+    CHECK(prints("xen") && prints("4.17") && !prints("hypercall"));
+
+    /* The number has another use here. */
+    reset();
+    fake_call.magic = 1;
+    CHECK(run("list") == RC_FAILURE && says("no VMRI"));
+
+    reset();
+    fake_call.abi_version = 99;
+    CHECK(run("list") == RC_FAILURE && says("ABI version 99"));
+}
+
+static void test_domains(void)
+{
+    reset();
+    CHECK(run("attach 1") == RC_OK && prints("d1 (1): device 0"));
+    CHECK(run("attach d1") == RC_OK && prints("d1 (1): device 1"));
+    CHECK(run("attach Domain-0") == RC_OK && prints("Domain-0 (0): device 0"));
+    CHECK(run("attach d") == RC_FAILURE && says("no domain named \"d\""));
+    CHECK(run("attach 2") == RC_FAILURE && says("no domain with id 2"));
+    CHECK(run("attach 99999") == RC_FAILURE && says("named \"99999\""));
+    CHECK(run("detach d3 0") == RC_FAILURE && says("named \"d3\""));
+    CHECK(run("list d3") == RC_FAILURE && says("named \"d3\""));
+
+    fake_store_remove("/local/domain/0/name");
+    CHECK(run("attach Domain-0") == RC_OK && prints("domain 0: device 1"));
+}
+
+static void test_attach(void)
+{
+    reset();
+    CHECK(run("attach d1 fabric=0x10 lid=5 guid=0x0123456789abcdef") == RC_OK);
+    CHECK(!strcmp(out, "d1 (1): device 0, fabric 16, LID 5, "
+                       "GUID 0123:4567:89ab:cdef\n"));
+
+    CHECK(node_is(FRONT1 "/backend", BACK1));
+    CHECK(node_is(FRONT1 "/backend-id", "0"));
+    CHECK(node_is(FRONT1 "/state", "1"));
+    CHECK(node_is(FRONT1 "/hypercall", "43"));
+    CHECK(node_is(FRONT1 "/dev-id", "0"));
+    CHECK(!strcmp(fake_store_perms(FRONT1), "1:0"));
+    CHECK(!strcmp(fake_store_perms(FRONT1 "/state"), "1:0"));
+
+    CHECK(node_is(BACK1 "/frontend", FRONT1));
+    CHECK(node_is(BACK1 "/frontend-id", "1"));
+    CHECK(node_is(BACK1 "/state", "4"));
+    CHECK(node_is(BACK1 "/online", "1"));
+    CHECK(node_is(BACK1 "/fabric", "16"));
+    CHECK(node_is(BACK1 "/lid", "5"));
+    CHECK(node_is(BACK1 "/guid", "0123:4567:89ab:cdef"));
+    CHECK(!strcmp(fake_store_perms(BACK1 "/state"), "0:1"));
+
+    CHECK(run("--json attach d2 id=3 guid=0123:4567:89ab:cdee") == RC_OK);
+    CHECK(!strcmp(out, "{\n  \"domid\": 7,\n  \"id\": 3,\n  \"fabric\": 0,\n"
+                       "  \"lid\": 1,\n  \"guid\": \"0123:4567:89ab:cdee\"\n}\n"));
+}
+
+static void test_attach_conflicts(void)
+{
+    reset();
+    CHECK(run("attach d1 id=2 fabric=3 lid=4 guid=00000000000000aa") == RC_OK);
+    CHECK(run("attach d1 id=2") == RC_FAILURE);
+    CHECK(says("d1 (1) has a device 2 already"));
+    CHECK(run("attach d2 fabric=3 lid=4") == RC_FAILURE);
+    CHECK(says("LID 4 on fabric 3 belongs to device 2 of d1 (1)"));
+    CHECK(run("attach d2 fabric=3 guid=00000000000000aa") == RC_FAILURE);
+    CHECK(says("the GUID belongs to device 2 of d1 (1) on fabric 3"));
+    CHECK(fake_call.num_devices == 1);
+    CHECK(!fake_store_get("/local/domain/7/device/vmri/0"));
+
+    fake_call.attach_errno = ESRCH;
+    CHECK(run("attach d2") == RC_FAILURE && says("d2 (7) is going away"));
+    fake_call.attach_errno = ENOSPC;
+    CHECK(run("attach d2") == RC_FAILURE && says("can have no more devices"));
+    fake_call.attach_errno = EPERM;
+    CHECK(run("attach d2") == RC_FAILURE && says("does not let this domain"));
+}
+
+static void kill_d1(void)
+{
+    fake_store_remove("/local/domain/1");
+    fake_call_destroy_domain(1);
+}
+
+/* What goes wrong after the hypercall is undone. */
+static void test_attach_undone(void)
+{
+    unsigned int n;
+
+    for (n = 1; n <= 12; n++) {
+        reset();
+        fake_store.fail_writes = n;
+        CHECK(run("attach d1") == RC_FAILURE && says("device 0 of d1 (1) to xenstore"));
+        CHECK(!fake_call.num_devices);
+        CHECK(!fake_store_get(FRONT1) && !fake_store_get(BACK1));
+    }
+
+    reset();
+    fake_store.conflicts = 1;
+    CHECK(run("attach d1") == RC_OK && fake_store_get(BACK1 "/state"));
+
+    /* A guest that disturbs for ever. */
+    reset();
+    fake_store.conflicts = 1000;
+    CHECK(run("attach d1") == RC_FAILURE && says("too busy"));
+    CHECK(!fake_call.num_devices && !fake_store_get(BACK1));
+
+    /* The domain dies in between, and its path must not come back. */
+    reset();
+    fake_store.conflicts = 1;
+    fake_store.on_conflict = kill_d1;
+    CHECK(run("attach d1") == RC_FAILURE && says("domain 1 is going away"));
+    CHECK(!fake_call.num_devices && !fake_store_get("/local/domain/1"));
+    CHECK(!fake_store_get(BACK1));
+}
+
+static void attach_d1(const char *state)
+{
+    reset();
+    CHECK(run("attach d1") == RC_OK);
+    fake_store_set(FRONT1 "/state", state);
+}
+
+static bool d1_is_clean(void)
+{
+    return !fake_call.num_devices && !fake_store_get(FRONT1) &&
+           !fake_store_get("/local/domain/0/backend/vmri/1");
+}
+
+static void test_detach(void)
+{
+    /* No driver, and one that has closed: nothing to wait for. */
+    attach_d1("1");
+    CHECK(run("detach d1 0") == RC_OK && !*out && d1_is_clean());
+    CHECK(run("detach d1 0") == RC_FAILURE && says("d1 (1) has no device 0"));
+
+    attach_d1("4");
+    fake_store.driver = DRIVER_CLOSES;
+    CHECK(run("detach 1 0 --json") == RC_OK && d1_is_clean());
+    CHECK(!strcmp(out, "{\n  \"domid\": 1,\n  \"id\": 0\n}\n"));
+
+    attach_d1("4");
+    fake_store.driver = DRIVER_CLOSES_LATER;
+    CHECK(run("detach d1 0") == RC_OK && d1_is_clean());
+
+    /* One that does not, and one that lies. */
+    attach_d1("4");
+    CHECK(run("detach d1 0 --timeout 0") == RC_FAILURE);
+    CHECK(says("still uses device 0 after 0 s (its state is Connected)"));
+    CHECK(fake_call.num_devices == 1 && node_is(BACK1 "/state", "5"));
+    CHECK(node_is(BACK1 "/online", "0"));
+    fake_store_set(FRONT1 "/state", "99999999999999999999");
+    CHECK(run("detach d1 0 -t 1") == RC_FAILURE && says("state is Unknown"));
+    CHECK(run("detach d1 0 --force") == RC_OK && d1_is_clean());
+
+    /* The guest removes its own nodes. */
+    attach_d1("4");
+    fake_store_remove(FRONT1);
+    CHECK(run("detach d1 0") == RC_OK && d1_is_clean());
+
+    /* Nobody wrote the nodes. */
+    attach_d1("4");
+    fake_store_remove(FRONT1);
+    fake_store_remove(BACK1);
+    CHECK(run("detach d1 0") == RC_OK && !fake_call.num_devices);
+
+    /* Other devices of the domain stay. */
+    attach_d1("1");
+    CHECK(run("attach d1") == RC_OK && run("detach d1 0") == RC_OK);
+    CHECK(fake_call.num_devices == 1 && !fake_store_get(BACK1));
+    CHECK(fake_store_get("/local/domain/0/backend/vmri/1/1/state"));
+}
+
+static void attach_again(void)
+{
+    struct vmri_ctl_info *dev = &fake_call.devices[fake_call.num_devices++];
+
+    memset(dev, 0, sizeof(*dev));
+    dev->domid = 1;
+}
+
+static void test_sweep(void)
+{
+    /* A domain that died: its backend is left, and goes at the next command. */
+    attach_d1("4");
+    kill_d1();
+    CHECK(fake_store_get(BACK1 "/state"));
+    CHECK(run("list") == RC_OK && !prints("d1"));
+    CHECK(!fake_store_get("/local/domain/0/backend/vmri/1"));
+
+    /* A device that another xl-vmri attaches meanwhile stays. */
+    attach_d1("4");
+    fake_call_destroy_domain(1);
+    fake_store.conflicts = 1;
+    fake_store.on_conflict = attach_again;
+    CHECK(run("list") == RC_OK && fake_store_get(BACK1 "/state"));
+    CHECK(fake_store_get(FRONT1 "/state"));
+
+    /* What is not ours to understand is left alone. */
+    reset();
+    fake_store_set("/local/domain/0/backend/vmri/x/0/state", "4");
+    fake_store_set("/local/domain/0/backend/vmri/1/x", "4");
+    CHECK(run("list") == RC_OK);
+    CHECK(fake_store_get("/local/domain/0/backend/vmri/x/0/state"));
+    CHECK(fake_store_get("/local/domain/0/backend/vmri/1/x"));
+}
+
+static void test_list(void)
+{
+    reset();
+    CHECK(run("list") == RC_OK && !strncmp(out, "DOMAIN ", 7));
+    CHECK(!strchr(strchr(out, '\n') + 1, '\n'));
+    CHECK(run("list --json") == RC_OK && !strcmp(out, "[]\n"));
+
+    run("attach d1 guid=0123456789abcdef");
+    run("attach d2");
+    fake_call.devices[0].in_use = 1;
+    fake_call.devices[0].counters.tx_msgs = 11;
+    fake_call.devices[0].counters.tx_bytes = 12;
+    fake_call.devices[0].counters.rx_msgs = 13;
+    fake_call.devices[0].counters.rx_bytes = 1ULL << 63;
+    CHECK(run("list") == RC_OK && prints("\nd1 ") && prints("\nd2 "));
+    CHECK(prints("9223372036854775808\n") && prints("Initialising"));
+    CHECK(run("list d2") == RC_OK && !prints("d1 ") && prints("\nd2 "));
+
+    CHECK(run("-j list d1") == RC_OK);
+    CHECK(!strcmp(out, "[\n  {\n"
+                       "    \"domain\": \"d1\",\n"
+                       "    \"domid\": 1,\n"
+                       "    \"id\": 0,\n"
+                       "    \"fabric\": 0,\n"
+                       "    \"lid\": 1,\n"
+                       "    \"guid\": \"0123:4567:89ab:cdef\",\n"
+                       "    \"state\": \"Initialising\",\n"
+                       "    \"in_use\": true,\n"
+                       "    \"tx_msgs\": 11,\n"
+                       "    \"tx_bytes\": 12,\n"
+                       "    \"rx_msgs\": 13,\n"
+                       "    \"rx_bytes\": 9223372036854775808\n"
+                       "  }\n]\n"));
+
+    fake_store_set("/local/domain/1/name", "a\"b\\c\n");
+    CHECK(run("-j list 1") == RC_OK && prints("\"a\\\"b\\\\c\\u000a\""));
+
+    /* Dying, and not yet gone from the hypervisor. */
+    fake_store_remove("/local/domain/1");
+    CHECK(run("-j list") == RC_OK && prints("\"domain\": null"));
+    CHECK(prints("\"state\": null"));
+}
+
+static void test_info(void)
+{
+    reset();
+    CHECK(run("info") == RC_OK && prints("abi_version             1\n"));
+    CHECK(run("info --json") == RC_OK && prints("\"vmri\": true"));
+    CHECK(run("info d1") == RC_FAILURE && says("d1 (1) has no device"));
+
+    run("attach d1");
+    run("attach d1 id=9");
+    run("attach d2");
+    fake_call.devices[1].usage.qps = 21;
+    fake_call.devices[1].usage.bytes = 22;
+    fake_call.devices[1].max_pinned_pages = 23;
+    fake_call.devices[1].counters.qkey_violations = 24;
+    CHECK(run("info d1 1") == RC_FAILURE && says("d1 (1) has no device 1"));
+    CHECK(run("info d1 9") == RC_OK);
+    CHECK(prints("\n  qps                   21\n"));
+    CHECK(prints("\n  bytes                 22\n"));
+    CHECK(prints("\nlimits                  \n  pinned_pages          23\n"));
+    CHECK(prints("\n  qkey_violations       24\n") && !prints("\n\n"));
+    CHECK(run("info d1") == RC_OK && prints("\n\ndomain "));
+    CHECK(!prints("d2"));
+    CHECK(run("info d1 9 --json") == RC_OK && prints("\"qps\": 21,"));
+    CHECK(out[0] == '{' && run("info d1 -j") == RC_OK && out[0] == '[');
+}
+
+int main(void)
+{
+    test_bad_usage();
+    test_help();
+    test_no_host();
+    test_domains();
+    test_attach();
+    test_attach_conflicts();
+    test_attach_undone();
+    test_detach();
+    test_sweep();
+    test_list();
+    test_info();
+    free(out);
+    free(err);
+    printf("xl-vmri: %u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * xl-vmri: what its files share.
+ *
+ * Layers: main.c and cmdtable.c read the command line, attach.c and list.c are
+ * the commands, call.c is the only file that calls the hypervisor, store.c the
+ * only one that speaks to xenstore.  Those two return 0 or a negative errno and
+ * print nothing; a command prints one message and returns an exit code.
+ */
+#ifndef XL_VMRI_H
+#define XL_VMRI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <vmri/control.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes. */
+#define RC_OK       0
+#define RC_FAILURE  1
+#define RC_USAGE    2
+
+/* The last domain id that a guest can have: Xen reserves those above. */
+#define DOMID_LAST  0x7fefU
+
+/* main.c */
+
+/* Options that only some commands take: bits of struct command.options. */
+#define OPT_FORCE   0x1U
+#define OPT_TIMEOUT 0x2U
+
+struct options {
+    bool json;
+    bool force;
+    unsigned int timeout;       /* seconds */
+};
+
+/* Print "xl-vmri: MESSAGE" on standard error. */
+void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* cmdtable.c */
+
+struct command {
+    const char *name;
+    const char *synopsis;       /* what follows the name */
+    const char *help;
+    unsigned int options;       /* OPT_* */
+    int min_args, max_args;
+    /* argv holds the argc arguments after the name; returns RC_*. */
+    int (*run)(const struct options *opt, int argc, char **argv);
+};
+
+const struct command *find_command(const char *name);
+void print_help(FILE *f);
+
+/* attach.c, list.c */
+int cmd_attach(const struct options *opt, int argc, char **argv);
+int cmd_detach(const struct options *opt, int argc, char **argv);
+int cmd_list(const struct options *opt, int argc, char **argv);
+int cmd_info(const struct options *opt, int argc, char **argv);
+
+/* session.c */
+
+/*
+ * Open the hypervisor and xenstore, and see that VMRI is there.  Reports what is
+ * missing and returns false.  session_close() is harmless after a failure.
+ */
+bool session_open(void);
+void session_close(void);
+
+/* The same, but VMRI may be missing: *version is zero then. */
+bool session_open_any(struct vmri_version *version);
+
+/* What an error of call.c or store.c (a negative errno) means. */
+const char *error_text(int rc);
+
+/* A domain by id or name.  Reports and returns false when there is none. */
+bool session_domain(const char *spec, uint32_t *domid);
+
+/*
+ * "NAME (ID)", or "domain ID" when it has no name.  The text lies in a static
+ * buffer that the next call overwrites.
+ */
+const char *domain_text(uint32_t domid);
+
+/* parse.c: all report what is wrong and return false. */
+
+/* Decimal or 0x-hexadecimal, min .. max.  `what` names the value in errors. */
+bool parse_number(const char *what, const char *text, uint64_t min,
+                  uint64_t max, uint64_t *value);
+/* 16 hexadecimal digits, with or without 0x or colons between four of each. */
+bool parse_guid(const char *text, uint64_t *guid);
+/* key=value words into *attach, whose domid is left alone. */
+bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach);
+/* Decimal digits alone; reports nothing. */
+bool is_decimal(const char *text, uint64_t max, uint32_t *value);
+
+/* "0123:4567:89ab:cdef" */
+#define GUID_TEXT_SIZE 20
+const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE]);
+
+/* call.c */
+int call_open(void);
+void call_close(void);
+/* -ENOSYS: this hypervisor has no VMRI. */
+int call_version(struct vmri_version *version);
+int call_xen_version(unsigned int *major, unsigned int *minor);
+int call_attach(struct vmri_ctl_attach *attach);
+int call_detach(uint32_t domid, uint32_t dev_id);
+/* The first device at or after (info->domid, info->dev_id), or -ENOENT. */
+int call_info(struct vmri_ctl_info *info);
+/* The one after *info. */
+int call_info_next(struct vmri_ctl_info *info);
+/* Exactly that device, or -ENOENT. */
+int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
+
+/* store.c */
+
+/* XenbusState, as the pair of nodes has it. */
+enum {
+    STATE_UNKNOWN,
+    STATE_INITIALISING,
+    STATE_INIT_WAIT,
+    STATE_INITIALISED,
+    STATE_CONNECTED,
+    STATE_CLOSING,
+    STATE_CLOSED,
+};
+
+const char *state_name(int state);
+
+int store_open(void);
+void store_close(void);
+/* 0, or -ENOENT when the toolstack knows no such domain. */
+int store_domain_exists(uint32_t domid);
+int store_find_domain(const char *name, uint32_t *domid);
+/* To be freed; NULL when there is none. */
+char *store_domain_name(uint32_t domid);
+/* Write the pair of nodes.  -ESRCH: the domain has gone. */
+int store_add_device(const struct vmri_ctl_attach *attach);
+/* Ask the frontend to close.  -ENOENT: there are no nodes. */
+int store_close_device(uint32_t domid, uint32_t dev_id);
+/* Remove the pair of nodes unless the hypervisor has the device. */
+int store_remove_device(uint32_t domid, uint32_t dev_id);
+/* STATE_* of the frontend, or -ENOENT. */
+int store_frontend_state(uint32_t domid, uint32_t dev_id);
+/*
+ * Wait until the frontend is closed, has no driver, or is gone: 0.
+ * -ETIMEDOUT after that many seconds.
+ */
+int store_wait_closed(uint32_t domid, uint32_t dev_id, unsigned int seconds);
+/* Remove the nodes of all devices that the hypervisor does not have. */
+int store_sweep(void);
+
+/* output.c */
+
+/*
+ * Writes a tree of named values to standard output, as one JSON text or as
+ * indented lines.  Zero it but for `json` to begin.
+ */
+struct writer {
+    bool json;
+    bool follows;               /* a value precedes in this object or array */
+    unsigned int depth;
+};
+
+/* bracket is '{' or '['; name is NULL within an array and at the top. */
+void writer_open(struct writer *w, const char *name, char bracket);
+void writer_close(struct writer *w, char bracket);
+void write_string(struct writer *w, const char *name, const char *value);
+void write_number(struct writer *w, const char *name, uint64_t value);
+void write_bool(struct writer *w, const char *name, bool value);
+
+#endif /* XL_VMRI_H */
