@@ -82,7 +82,7 @@ VMRI_ASSERT_SIZE(vmri_eq_hdr, 256);
 
 struct vmri_event {
 	uint16_t type;			/* VMRI_EVENT_* */
-	uint16_t reserved;
+	uint16_t command;		/* VMRI_EVENT_COMMAND: VMRI_OP_*; else 0 */
 	uint32_t id;			/* CQ handle, QPN, or 0 for the port */
 	uint64_t data;			/* VMRI_EVENT_COMMAND: the result */
 };
