@@ -11,7 +11,6 @@
 
 #ifdef __XEN__
 #include <xen/types.h>
-#include <xen/bug.h>
 #include <xen/compiler.h>
 #include <xen/domain_page.h>
 #include <xen/errno.h>
@@ -28,6 +27,14 @@
 #include <asm/page.h>
 #else
 #include "env_user.h"
+#endif
+
+/*
+ * Marks a function that is called through a pointer: a timer's, one in a table.
+ * Xen's compiler needs it for indirect branch tracking.
+ */
+#ifndef cf_check
+#define cf_check
 #endif
 
 #include <vmri/control.h>
@@ -209,7 +216,11 @@ void env_timer_kill(struct env_timer *t);
 bool env_preempt(void);
 
 /* For the console dump only. */
+#ifdef __XEN__
+#define env_print(fmt, ...) printk(fmt, ## __VA_ARGS__)
+#else
 void env_print(const char *fmt, ...) __attribute__((__format__(__printf__, 1, 2)));
+#endif
 
 #endif /* VMRI_ENV_H */
 

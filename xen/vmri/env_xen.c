@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * VMRI's surroundings, as Xen has them.  What each function promises is in
+ * env.h.
+ */
+#include "internal.h"
+
+#include <xen/event.h>
+#include <xen/guest_access.h>
+#include <xen/paging.h>
+#include <xen/vmap.h>
+#include <xen/xmalloc.h>
+#include <asm/p2m.h>
+#include <xsm/xsm.h>
+
+/* ---- memory of the hypervisor ---- */
+
+/* More than a page need not be contiguous, nor fail for want of a run. */
+void *env_alloc(size_t bytes)
+{
+    return bytes > PAGE_SIZE ? vzalloc(bytes) : xzalloc_bytes(bytes);
+}
+
+void env_free(void *p)
+{
+    unsigned long va = (unsigned long)p;
+
+    if ( va >= VMAP_VIRT_START && va < VMAP_VIRT_END )
+        vfree(p);
+    else
+        xfree(p);
+}
+
+void *env_alloc_page(void)
+{
+    void *p = alloc_xenheap_page();
+
+    if ( p )
+        clear_page(p);
+
+    return p;
+}
+
+void env_free_page(void *p)
+{
+    free_xenheap_page(p);
+}
+
+/* ---- domains ---- */
+
+struct domain *env_current(void)
+{
+    return current->domain;
+}
+
+unsigned int env_domid(const struct domain *d)
+{
+    return d->domain_id;
+}
+
+struct domain *env_domain_get(unsigned int domid)
+{
+    struct domain *d = NULL;
+
+    /* domid_t is narrower than what the caller of a command may have given. */
+    if ( domid < DOMID_FIRST_RESERVED )
+        d = rcu_lock_domain_by_id(domid);
+
+    if ( d && d->is_dying )
+    {
+        rcu_unlock_domain(d);
+        d = NULL;
+    }
+
+    return d;
+}
+
+void env_domain_put(struct domain *d)
+{
+    rcu_unlock_domain(d);
+}
+
+bool env_domain_dying(const struct domain *d)
+{
+    return d->is_dying;
+}
+
+bool env_domain_running(const struct domain *d)
+{
+    return !d->is_dying && !d->is_shutting_down;
+}
+
+struct vmri_domain **env_domain_state(struct domain *d)
+{
+    return &d->vmri;
+}
+
+int env_may_control(const struct domain *d, unsigned int cmd)
+{
+    return xsm_vmri_control(XSM_PRIV, d, cmd);
+}
+
+/* ---- frames of guests ---- */
+
+/*
+ * A type reference keeps a PV guest's frame writable memory for as long as it
+ * is held, and there is none to be had on a page or descriptor table in use.
+ * A grant-mapped or foreign frame has another owner (PV) or p2m type (HVM).
+ */
+static bool frame_usable(const struct domain *d, struct page_info *page,
+                         p2m_type_t type, bool writable)
+{
+    return (type == p2m_ram_rw || type == p2m_ram_logdirty) &&
+           page_get_owner(page) == d &&
+           !is_special_page(page) &&
+           (!writable || get_page_type(page, PGT_writable_page));
+}
+
+int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
+                  env_frame_t *frame)
+{
+    p2m_type_t type;
+    struct page_info *page = get_page_from_gfn(d, gfn, &type, P2M_ALLOC);
+
+    if ( !page )
+        return -EPERM;
+
+    if ( !frame_usable(d, page, type, writable) )
+    {
+        put_page(page);
+        return -EPERM;
+    }
+
+    *frame = mfn_x(page_to_mfn(page));
+
+    return 0;
+}
+
+void env_frame_put(env_frame_t frame, bool writable)
+{
+    struct page_info *page = mfn_to_page(_mfn(frame));
+
+    if ( writable )
+        put_page_and_type(page);
+    else
+        put_page(page);
+}
+
+/* Does nothing unless the domain's log-dirty mode is on. */
+void env_frame_dirty(struct domain *d, env_frame_t frame)
+{
+    paging_mark_dirty(d, _mfn(frame));
+}
+
+void *env_map_ring(env_frame_t frame)
+{
+    return map_domain_page_global(_mfn(frame));
+}
+
+void env_unmap_ring(void *p)
+{
+    unmap_domain_page_global(p);
+}
+
+int env_copy_from_guest(void *to, uint64_t from, size_t bytes)
+{
+    return raw_copy_from_guest(to, (const void *)from, bytes) ? -EFAULT : 0;
+}
+
+int env_copy_to_guest(uint64_t to, const void *from, size_t bytes)
+{
+    return raw_copy_to_guest((void *)to, from, bytes) ? -EFAULT : 0;
+}
+
+/* ---- event channels ---- */
+
+/* What a guest sends to Xen's end of an EQ's port means nothing. */
+static void cf_check ignore_notification(struct vcpu *v, unsigned int port)
+{
+}
+
+int env_port_alloc(struct domain *d, unsigned int vcpu)
+{
+    if ( !domain_vcpu(d, vcpu) )
+        return -EINVAL;
+
+    return alloc_unbound_xen_event_channel(d, vcpu, d->domain_id,
+                                           ignore_notification);
+}
+
+void env_port_free(struct domain *d, unsigned int port)
+{
+    free_xen_event_channel(d, port);
+}
+
+void env_port_notify(struct domain *d, unsigned int port)
+{
+    notify_via_xen_event_channel(d, port);
+}
+
+/* ---- timers ---- */
+
+/*
+ * On the CPU of the caller, since no other is known to be better; Xen moves
+ * timers when a CPU goes offline.
+ */
+void env_timer_init(struct env_timer *t, void (*fn)(void *), void *data)
+{
+    init_timer(&t->timer, fn, data, smp_processor_id());
+}
+
+void env_timer_set(struct env_timer *t, uint64_t at)
+{
+    set_timer(&t->timer, min_t(uint64_t, at, STIME_MAX));
+}
+
+void env_timer_kill(struct env_timer *t)
+{
+    kill_timer(&t->timer);
+}
+
+bool env_preempt(void)
+{
+    return hypercall_preempt_check();
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * VMRI's ends in Xen: the hypercall, the boot parameter, the console key, and
+ * the life cycle of domains.
+ */
+#include "internal.h"
+#include "hooks.h"
+
+#include <xen/guest_access.h>
+#include <xen/hypercall.h>
+#include <xen/init.h>
+#include <xen/keyhandler.h>
+#include <xen/param.h>
+
+static bool __read_mostly opt_vmri;
+boolean_param("vmri", opt_vmri);
+
+long do_vmri_op(
+    unsigned int cmd, unsigned int dev_id, XEN_GUEST_HANDLE_PARAM(void) args)
+{
+    long rc;
+
+    if ( !opt_vmri )
+        return -ENOSYS;
+
+    rc = vmri_dispatch(cmd, dev_id, (unsigned long)args.p);
+
+    if ( rc == -ERESTART )
+        rc = hypercall_create_continuation(__HYPERVISOR_vmri_op, "iih",
+                                           cmd | VMRI_CONTINUE, dev_id, args);
+
+    return rc;
+}
+
+/* Without the parameter no device was ever attached: both have nothing to do. */
+
+int vmri_teardown(struct domain *d)
+{
+    return vmri_domain_teardown(d);
+}
+
+int vmri_soft_reset(struct domain *d)
+{
+    return vmri_domain_reset(d);
+}
+
+static void cf_check dump_key(unsigned char key)
+{
+    vmri_dump();
+}
+
+static int __init cf_check init(void)
+{
+    if ( opt_vmri )
+    {
+        vmri_init();
+        register_keyhandler('b', dump_key, "dump VMRI devices and queues", 1);
+    }
+
+    return 0;
+}
+__initcall(init);
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
