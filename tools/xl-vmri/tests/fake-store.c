@@ -144,10 +144,20 @@ static void backend_changed(const char *path, const char *value)
         return;
     strcpy(slash, "/frontend");
     snprintf(state, sizeof(state), "%s/state", fake_store_get(dir));
-    if (fake_store.driver == DRIVER_CLOSES)
+    switch (fake_store.driver) {
+    case DRIVER_STUCK:
+        break;
+    case DRIVER_CLOSES:
         fake_store_set(state, "6");
-    else if (fake_store.driver == DRIVER_CLOSES_LATER)
+        break;
+    case DRIVER_CLOSES_LATER:
         fake_store_set(state, "5");
+        break;
+    case DRIVER_DIES:
+        fake_store_remove("/local/domain/1");
+        fake_call_destroy_domain(1);
+        break;
+    }
 }
 
 struct xs_handle *xs_open(unsigned long flags)

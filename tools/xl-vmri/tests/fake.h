@@ -34,7 +34,12 @@ struct fake_store {
     unsigned int conflicts;     /* transactions yet to fail with EAGAIN */
     void (*on_conflict)(void);  /* what disturbed it: runs once */
     /* What the guest's driver does when its backend closes. */
-    enum { DRIVER_STUCK, DRIVER_CLOSES, DRIVER_CLOSES_LATER } driver;
+    enum {
+        DRIVER_STUCK,
+        DRIVER_CLOSES,
+        DRIVER_CLOSES_LATER,
+        DRIVER_DIES,            /* domain 1, with all it has */
+    } driver;
     unsigned int fail_writes;   /* writes until one fails with ENOSPC; 0: none */
     unsigned int handles, watches;
 };

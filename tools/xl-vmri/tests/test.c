@@ -333,9 +333,13 @@ static void test_detach(void)
     CHECK(says("still uses device 0 after 0 s (its state is Connected)"));
     CHECK(fake_call.num_devices == 1 && node_is(BACK1 "/state", "5"));
     CHECK(node_is(BACK1 "/online", "0"));
-    fake_store_set(FRONT1 "/state", "99999999999999999999");
+    fake_store_set(FRONT1 "/state", "7");
     CHECK(run("detach d1 0 -t 1") == RC_FAILURE && says("state is Unknown"));
     CHECK(run("detach d1 0 --force") == RC_OK && d1_is_clean());
+
+    attach_d1("4");
+    fake_store.driver = DRIVER_DIES;
+    CHECK(run("detach d1 0") == RC_OK && d1_is_clean());
 
     /* The guest removes its own nodes. */
     attach_d1("4");
