@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Runs the tests: all, those of the files or names given as arguments, or with
+ * -t those with threads only.  -d runs them in this process, for a debugger.
+ */
+#include "harness.h"
+#include "guest.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS     30      /* that a test may take */
+
+static struct test *tests, **last = &tests;
+
+/* Only there when coverage is measured. */
+extern void __gcov_dump(void) __attribute__((__weak__));
+
+void test_register(struct test *t)
+{
+    *last = t;
+    last = &t->next;
+}
+
+static void end_child(int status)
+{
+    fflush(stdout);
+    fflush(stderr);
+    if ( __gcov_dump )
+        __gcov_dump();
+    _exit(status);
+}
+
+void test_failed(const char *file, int line, const char *fmt, ...)
+{
+    const char *base = strrchr(file, '/');
+    va_list args;
+
+    fprintf(stderr, "%s:%d: ", base ? base + 1 : file, line);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    end_child(1);
+    abort();
+}
+
+static void run(const struct test *t)
+{
+    world_begin();
+    t->fn();
+    world_end();
+}
+
+static bool passes(const struct test *t)
+{
+    int status;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if ( pid == 0 )
+    {
+        alarm(SECONDS);
+        run(t);
+        end_child(0);
+    }
+    if ( pid < 0 || waitpid(pid, &status, 0) != pid )
+        return false;
+    if ( WIFSIGNALED(status) )
+        fprintf(stderr, "%s: %s\n", t->name, strsignal(WTERMSIG(status)));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool wanted(const struct test *t, char **args)
+{
+    bool any = false;
+
+    for ( ; *args; args++ )
+    {
+        if ( **args == '-' )
+            continue;
+        any = true;
+        if ( strstr(t->file, *args) || strstr(t->name, *args) )
+            return true;
+    }
+    return !any;
+}
+
+static bool option(char **args, const char *name)
+{
+    for ( ; *args; args++ )
+        if ( !strcmp(*args, name) )
+            return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    bool threads = option(argv, "-t"), debug = option(argv, "-d");
+    unsigned int passed = 0, failed = 0;
+    const struct test *t;
+
+    (void)argc;
+    for ( t = tests; t; t = t->next )
+    {
+        bool ok = true;
+
+        if ( (threads && !t->threads) || !wanted(t, argv + 1) )
+            continue;
+        if ( debug )
+            run(t);
+        else
+            ok = passes(t);
+        ok ? passed++ : failed++;
+        printf("%-4s %s\n", ok ? "ok" : "FAIL", t->name);
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed || !passed;
+}
