@@ -15,6 +15,8 @@ const char *error_text(int rc)
         return "this hypervisor has no VMRI (boot a patched Xen with vmri=1)";
     case EPERM:
         return "the hypervisor does not let this domain control VMRI";
+    case EBUSY:
+        return "another command is detaching it";
     case EAGAIN:
         return "xenstore is too busy, try again";
     default:
