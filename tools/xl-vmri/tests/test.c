@@ -477,6 +477,6 @@ int main(void)
     test_info();
     free(out);
     free(err);
-    printf("xl-vmri: %u passed, %u failed\n", passed, failed);
+    printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
