@@ -17,7 +17,11 @@ sync_into() {
 # Sets XEN_OUT, the folder with the hypervisor of flavour $1.
 build_xen() {
 	local flavour=$1 key
-	key=$(key_of "$TREE/xen" "$TREE/include/vmri" "$LAB_DIR/xen-config" -- \
+	local -a ours=("$LAB_DIR/xen-config/common" "$LAB_DIR/xen-config/$flavour")
+	if [ "$flavour" != plain ]; then
+		ours+=("$TREE/xen" "$TREE/include/vmri")
+	fi
+	key=$(key_of "${ours[@]}" -- \
 		"$XEN_SHA256" "$(basename "$BUILD13")" "$flavour")
 	XEN_OUT=$OUT/xen-$flavour-$key
 	if [ ! -e "$XEN_OUT" ]; then
@@ -63,23 +67,21 @@ compile_xen() {
 	mv "$out.new" "$out"
 }
 
-# The tarball, the patches, and VMRI's real files in their places.
+# The tarball, the patches, and VMRI's real files in their places. The flavour
+# "plain" is Xen as it came.
 stage_xen() {
 	local flavour=$1 stage=$2 patch
 	rm -rf "$stage"
 	mkdir -p "$stage"
-	rsync -rlpt --exclude=/docs --exclude=/stubdom --exclude=/automation \
+	rsync -rlpt --exclude=/stubdom --exclude=/automation \
 		"$XEN_SRC/" "$stage/"
-	for patch in "$TREE/xen/patches/$XEN_SERIES"/*.patch; do
-		if [ -e "$patch" ]; then
+	if [ "$flavour" != plain ]; then
+		for patch in "$TREE/xen/patches/$XEN_SERIES"/*.patch; do
 			echo "applying $patch"
 			patch -d "$stage" -p1 --forward --fuzz=0 <"$patch"
-		fi
-	done
-	# Without the hooks nothing would compile or use VMRI.
-	if [ -d "$TREE/xen/patches/$XEN_SERIES" ]; then
+		done
 		rsync -rlp "$TREE/xen/vmri/" "$stage/xen/common/vmri/"
-		rsync -rlp "$TREE/include/vmri/" "$stage/xen/include/public/vmri/"
+		rsync -rlp "$TREE/include/vmri/" "$stage/xen/include/vmri/"
 	fi
 	cat "$LAB_DIR/xen-config/common" "$LAB_DIR/xen-config/$flavour" \
 		>"$stage/lab.config"
@@ -121,11 +123,11 @@ compile_parts() {
 		fi
 	done
 	if [ -e "$work/libsoftib/Makefile" ]; then
-		make_kernel_abi "$work"
+		make_kernel_abi
 	fi
 	in_root "$BUILD13" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
 		sh -e /srv/parts.sh guest /mnt "$out.new/guest" \
-		"$GUEST_KERNEL" "$RDMA_SRC" "$BUILD/kabi"
+		"$GUEST_KERNEL" "$RDMA_SRC" "$BUILD/kabi/include"
 	in_root "$BUILD12" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
 		sh -e /srv/parts.sh dom0 /mnt "$out.new/dom0"
 	if [ -d "$out.new/guest/usr/lib/modules" ]; then
@@ -145,9 +147,9 @@ index_modules() {
 	' sh "$GUEST_KERNEL"
 }
 
-# rdma-core's generated headers, and the structs of our own kernel ABI.
+# rdma-core's generated headers.
 make_kernel_abi() {
-	local stamp header
+	local stamp
 	stamp=$(basename "$RDMA_SRC")-$(basename "$BUILD13")
 	if [ "$(cat "$BUILD/kabi/stamp" 2>/dev/null)" != "$stamp" ]; then
 		rm -rf "$BUILD/kabi"
@@ -158,12 +160,5 @@ make_kernel_abi() {
 			ninja -C "$2" kern-abi
 		' sh "$RDMA_SRC" "$BUILD/kabi"
 		echo "$stamp" >"$BUILD/kabi/stamp"
-	fi
-	header=$(find "$1/include" -name softib-abi.h | head -n 1)
-	if [ -n "$header" ]; then
-		mkdir -p "$BUILD/kabi/include/kernel-abi"
-		in_root "$BUILD13" "$CACHE:$CACHE" -- \
-			python3 "$RDMA_SRC/buildlib/make_abi_structs.py" "$header" \
-			"$BUILD/kabi/include/kernel-abi/softib-abi.h"
 	fi
 }

@@ -40,15 +40,11 @@ build_provider() {
 }
 
 build_programs() {
-	for source in "$tree"/tests/lab/progs/*.c; do
-		if [ -e "$source" ]; then
-			name=$(basename "$source" .c)
-			mkdir -p "$out/usr/local/bin"
-			nice gcc -std=gnu11 -O2 -Wall -Wextra -Werror \
-				-I "$tree/include" -o "$out/usr/local/bin/$name" \
-				"$source" -libverbs -pthread
-		fi
-	done
+	if [ -e "$tree/tests/lab/progs/Makefile" ]; then
+		mkdir -p /tmp/progs
+		nice make -j"$jobs" -C "$tree/tests/lab/progs" KABI="$kabi" \
+			OUT=/tmp/progs install DESTDIR="$out"
+	fi
 }
 
 build_tool() {

@@ -4,15 +4,18 @@
 # What the lab does with SoftIB itself in the running machines: attaching
 # devices, and reloading what was rebuilt.
 
-has_tool() {
-	on_host dom0 'command -v xl-vmri >/dev/null'
+# Whether the tree has all that it takes to attach a device.
+has_softib() {
+	[ "$(cat "$RUN/flavour")" != plain ] &&
+		[ -e "$TREE/tools/xl-vmri/Makefile" ] &&
+		[ -e "$TREE/linux/softib/Makefile" ]
 }
 
-# Gives each guest a device. Only a tree without the tool goes without.
+# Gives each guest a device.
 attach_devices() {
 	local guest
-	if ! has_tool; then
-		say "no device attached: the tree has no xl-vmri yet"
+	if ! has_softib; then
+		say "no device attached: Xen is plain, or the tree lacks driver or tool"
 		return 0
 	fi
 	for guest in $GUESTS; do
@@ -64,7 +67,7 @@ lab_reload() {
 
 unload_driver() {
 	local guest=$1
-	if has_tool; then
+	if has_softib; then
 		on_host dom0 "xl-vmri detach $guest 0" ||
 			say "note: $guest had no device to detach"
 	fi
@@ -86,7 +89,7 @@ lab_restart_guest() {
 	on_host dom0 "lab-guest stop $guest && lab-guest start $guest"
 	wait_for "the start of $guest" "$BOOT_LIMIT" answers "$guest"
 	say "$guest is up"
-	if has_tool; then
+	if has_softib; then
 		attach_device "$guest"
 	fi
 }
