@@ -58,8 +58,14 @@
 #define VMRI_MAX_SGE    32
 #define VMRI_MAX_INLINE 512
 #define VMRI_MAX_MSG    (1U << 31)
+#define VMRI_MAX_CQE    (1U << 18)
+#define VMRI_MAX_WR_SHIFT   14          /* entries of a work queue */
+#define VMRI_MAX_WR     (1U << VMRI_MAX_WR_SHIFT)
+#define VMRI_MAX_RD_ATOMIC  128
 #define VMRI_MTU        4096U
 #define VMRI_GRH        40U
+#define VMRI_MAX_REGION 8193U           /* frames of one queue */
+#define VMRI_MAX_INDIRECT_SHIFT 20      /* entries of an indirect list */
 
 /* A command that continues itself: set by Xen in cmd, harmless from a guest. */
 #define VMRI_CONTINUE   0x80000000U
@@ -68,8 +74,16 @@
 
 struct vmri_slot {
     uint32_t ref;           /* atomic; 0: not visible */
-    uint32_t gen;           /* changes when the slot is reused */
-    void *obj;
+    uint32_t handle;        /* of the object; of the next one when free */
+    void *obj;              /* NULL: free */
+};
+
+/* Slots come in leaves of a page, allocated when first needed. */
+#define VMRI_LEAF_SLOTS (VMRI_PAGE_SIZE / sizeof(struct vmri_slot))
+
+struct vmri_leaf {
+    struct vmri_slot *slot; /* atomic: set once */
+    uint32_t used;          /* by table->lock */
 };
 
 #define VMRI_REF_DYING  0x80000000U
@@ -83,14 +97,18 @@ struct vmri_handle_format {
     uint8_t first;          /* lowest index given out without being asked */
 };
 
+#define VMRI_HANDLE_ANY 0xffffffffU
+
 struct vmri_table {
     const struct vmri_handle_format *format;
     env_lock_t lock;        /* LEVEL_TABLE */
     uint32_t max;           /* slots; indices below this */
-    uint32_t used;          /* by lock */
+    uint32_t leaves;        /* length of leaf[] */
+    uint32_t used;          /* by lock: slots */
+    uint32_t slots;         /* by lock: of the leaves that exist */
     uint32_t next;          /* by lock: where the search for a free one starts */
-    struct vmri_slot **leaf;/* pages of slots, allocated when first needed */
-    uint64_t bytes;         /* by lock: memory of leaves, for the account */
+    struct vmri_leaf *leaf;
+    uint64_t bytes;         /* by lock: memory of all this */
 };
 
 extern const struct vmri_handle_format vmri_format_plain;   /* PD, EQ, CQ */
@@ -104,8 +122,10 @@ int vmri_table_init(struct vmri_table *t, const struct vmri_handle_format *forma
 /* All slots must be free.  A table that was never initialised may be given. */
 void vmri_table_fini(struct vmri_table *t);
 /*
- * Take a free slot; the object is not visible yet.  want is a handle, or 0 for
- * any.  -EBUSY: taken; -ENOSPC: none left; -ENOMEM; -EINVAL: no such number.
+ * Take a free slot; the object is not visible yet.  want is a handle, or
+ * VMRI_HANDLE_ANY.  Handles with a generation are given out in turns, so that
+ * numbers rest before they come again; of those without, the lowest.
+ * -EBUSY: taken; -ENOSPC: none left; -ENOMEM; -EINVAL: no such number.
  */
 int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle);
 /* Make it visible.  From here on others may hold references. */
@@ -137,9 +157,12 @@ struct vmri_fabric {
     struct vmri_table lids;     /* LID -> device */
 };
 
+/* Made with a domain's first device, freed by its teardown. */
 struct vmri_domain {
+    struct list_head list;      /* by vmri_control_lock; in order of domid */
     struct domain *domain;
-    struct vmri_table devs;     /* dev_id + 1 -> device */
+    struct vmri_table devs;     /* dev_id -> device */
+    struct list_head dying;     /* by vmri_control_lock: devices being detached */
 };
 
 /* What a domain may use, per device.  One table, one place to charge. */
@@ -169,6 +192,7 @@ struct vmri_park {
 
 struct vmri_dev {
     struct domain *domain;      /* constant, as all up to lock */
+    struct vmri_domain *owner;
     struct vmri_fabric *fabric;
     uint64_t guid;
     uint32_t id;
@@ -185,7 +209,10 @@ struct vmri_dev {
     struct vmri_table cqs;
     struct vmri_table qps;
     struct vmri_table mrs;
-    struct list_head dead_mrs;  /* by lock: killed, frames still pinned */
+    struct list_head pending_mrs;       /* by lock: pinning or unpinning */
+
+    struct list_head dying;     /* by vmri_control_lock: in owner->dying */
+    bool detaching;             /* by vmri_control_lock: a call is at it */
 
     struct vmri_park park;
     struct vmri_counters counters;      /* atomic, relaxed */
@@ -206,28 +233,62 @@ void vmri_free(struct vmri_dev *dev, void *p, size_t bytes);
 void *vmri_alloc_page(struct vmri_dev *dev);
 void vmri_free_page(struct vmri_dev *dev, void *p);
 void vmri_limits_default(struct vmri_dev *dev);
+/* What is charged to the device, and the memory of its tables. */
+void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage);
 
 /* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
 struct vmri_fabric *vmri_fabric_get(uint32_t id);   /* made when new; NULL: memory */
 void vmri_fabric_put(struct vmri_fabric *f);
+/*
+ * Give a device with a GUID the LID that it wants, or the lowest free one for 0,
+ * and show it to its peers.  -EEXIST: LID or GUID is taken; -ENOSPC; -ENOMEM.
+ */
 int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want);
+/* Hide it again: on return no peer's call refers to it. */
 void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev);
 /* The device with a LID, with a reference, or NULL. */
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
 
-/* domain.c: the life cycle.  Called by Xen's hooks. */
-/* Teardown of a dying domain: 0, or -ERESTART to be called again. */
+/* domain.c: the life cycle. */
+/*
+ * Teardown of a dying domain, called by Xen's hook when none of its vCPUs runs
+ * any more: 0, or -ERESTART to be called again.
+ */
 int vmri_domain_teardown(struct domain *d);
+/*
+ * Soft reset of a domain whose vCPUs have shut down: its devices are emptied and
+ * stay attached.  0, or -ERESTART to be called again.
+ */
+int vmri_domain_reset(struct domain *d);
 /* The device of the calling domain, with a reference, or NULL. */
 struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id);
 void vmri_dev_put(struct vmri_dev *dev);
+/* The domain's state, made when new; under vmri_control_lock.  NULL: memory. */
+struct vmri_domain *vmri_domain_make(struct domain *d);
+/*
+ * The first device that is not being detached at or after (*domid, *dev_id) in
+ * that order, which is then where it is; under vmri_control_lock, that keeps it.
+ * NULL: no more.
+ */
+struct vmri_dev *vmri_dev_next(uint32_t *domid, uint32_t *dev_id);
 
-/* dev.c.  Empty a device, all its objects: 0 or -ERESTART. */
+/* dev.c */
+/* Give the domain a device; the caller has looked at arg's ranges. */
 int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg);
-int vmri_dev_detach(struct vmri_domain *vd, uint32_t dev_id);
-int vmri_dev_close(struct vmri_dev *dev);
+/*
+ * Take it away, or go on with that.  -ERESTART: call again with `again`.
+ * -ENODEV: there is none; -EBUSY: another call is at it.
+ */
+int vmri_dev_detach(struct domain *d, uint32_t dev_id, bool again);
+/* Detach all devices of a dying domain: 0 or -ERESTART. */
+int vmri_dev_detach_all(struct vmri_domain *vd);
 int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg);
+/*
+ * Empty a device: destroy all its objects.  0, or -ERESTART to be called again
+ * with `again`.  Several may do so at once, each object is destroyed by one.
+ */
+int vmri_dev_close(struct vmri_dev *dev, bool again);
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr);
 
 /* ---- protection domains (pd.c) ---- */
@@ -238,7 +299,7 @@ struct vmri_pd {
 };
 
 int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
-int vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
 
 /*
  * Use an object: look it up and count a user, so that it stays.  NULL when there
@@ -252,10 +313,23 @@ void vmri_unuse(struct vmri_dev *dev, void *obj);
  */
 int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
                      void **obj);
+/*
+ * Publish a new object of a device that is in use.  -ENODEV: it is not, or is
+ * being emptied, and would miss this one.
+ */
+int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
+                 void *obj);
 
 /* ---- shared memory (ring.c) ---- */
 
-/* Frames of a guest that stay pinned and mapped: a queue's memory. */
+/*
+ * Frames of a guest that stay pinned and mapped: a queue's memory.
+ *
+ * What is written there is not marked dirty, since it need not survive a save or
+ * a migration: the domain is quiesced before, and on the other side the driver
+ * makes its queues anew.  That allows writes with locks held, which marking a
+ * page does not.
+ */
 struct vmri_region {
     uint32_t nr;
     struct vmri_region_page {
@@ -276,9 +350,6 @@ static inline void *vmri_region_at(const struct vmri_region *r, uint32_t offset)
 {
     return r->page[offset >> VMRI_PAGE_SHIFT].map + (offset & (VMRI_PAGE_SIZE - 1));
 }
-/* Mark the page at `offset` dirty after a write. */
-void vmri_region_dirty(struct vmri_dev *dev, const struct vmri_region *r,
-                       uint32_t offset);
 
 /* ---- events (eq.c) ---- */
 
@@ -305,7 +376,7 @@ struct vmri_eq {
 };
 
 int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg);
-int vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
 int vmri_eq_poll(struct vmri_dev *dev, uint32_t handle);
 void vmri_source_init(struct vmri_source *s, uint32_t id);
 /* Raise one event; any lock below LEVEL_EQ may be held. */
@@ -329,7 +400,7 @@ struct vmri_cq {
 };
 
 int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg);
-int vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 /*
  * Write a completion and raise the event if the guest waits for one (an error
  * counts as solicited).  cqe->timestamp is filled in.  False: the CQ is full or
@@ -340,6 +411,18 @@ bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe);
 
 /* ---- memory regions (mr.c) ---- */
 
+enum vmri_mr_state {
+    VMRI_MR_PINNING,            /* being registered; not visible */
+    VMRI_MR_LIVE,
+    VMRI_MR_UNPINNING,          /* killed, or given up before it was visible */
+};
+
+/* An array of frames of any length, in leaves of a page at most. */
+struct vmri_frame_array {
+    uint32_t nr;
+    env_frame_t **leaf;
+};
+
 struct vmri_mr {
     uint32_t key;
     struct vmri_dev *dev;
@@ -349,26 +432,34 @@ struct vmri_mr {
     uint64_t iova;
     uint64_t length;
     uint32_t nr;                /* frames */
-    uint32_t pinned;            /* of them, while registering or dying */
-    uint32_t busy;              /* atomic: a call is registering it right now */
     /*
      * Frames in chunks of 2^chunk_shift contiguous ones: page i is in chunk
-     * (i + bias) >> chunk_shift.  With 512 chunks a leaf.
+     * (i + bias) >> chunk_shift.  A single chunk needs no array but starts at
+     * `first`.
      */
     uint32_t chunk_shift;
     uint32_t bias;
-    uint32_t leaves;
-    env_frame_t **leaf;
-    struct list_head dead;      /* by dev->lock */
+    env_frame_t first;
+    struct vmri_frame_array chunks;
+
+    /* The rest serves registering and deregistering. */
+    enum vmri_mr_state state;   /* by dev->lock, as all below but as noted */
+    bool busy;                  /* a call is at it: it owns `pinned` and `gfns` */
+    uint32_t pinned;            /* frames */
+    uint64_t gfns;              /* guest address of the list */
+    uint32_t edge;              /* first page that does not follow its neighbour */
+    uint32_t edges;             /* distances of the others to it, ORed */
+    struct list_head pending;
 };
 
 int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
                      bool again);
 int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key, bool again);
-/* Unpin and free what has been killed: 0 or -ERESTART. */
+/*
+ * For vmri_dev_close: give up registrations that nobody continues, finish
+ * deregistrations.  0, or -ERESTART while there are any left.
+ */
 int vmri_mr_reap(struct vmri_dev *dev);
-/* Registrations that their caller never continued; for vmri_dev_close. */
-void vmri_mr_abandon(struct vmri_dev *dev);
 
 /*
  * The MR that `key` names, with a reference, when it is of this PD, grants
@@ -398,34 +489,44 @@ struct vmri_wq {
     uint32_t cons;              /* ours; the header's is a copy */
 };
 
-/* Scatter/gather entries of a request, walked byte by byte. */
+/*
+ * Scatter/gather entries of a request, walked byte by byte.  An entry is read
+ * from the guest's memory once, when the walk comes to it.  Until the request
+ * completes its slot is not given back, so an honest guest does not change it.
+ */
 struct vmri_cursor {
-    uint16_t next;              /* entry to be taken */
-    uint16_t num;               /* entries */
-    bool indirect;
-    uint32_t ind_start;
+    const struct vmri_region *region;
+    const struct vmri_sge *copy;/* private entries; NULL: in the region */
+    uint32_t offset;            /* of entry 0 in the region */
+    uint32_t start;             /* index of the first */
+    uint32_t mask;              /* entries wrap around by this */
+    uint32_t next;              /* entry to be taken, from 0 */
+    uint32_t num;               /* entries */
     uint32_t used;              /* bytes of `cur` already used */
     struct vmri_sge cur;
-    struct vmri_sge *sge;       /* a private copy of direct entries */
 };
 
 /* The request that a send queue works on; by the queue's owner. */
 struct vmri_tx {
     bool active;
     bool claimed;               /* the peer's receive is ours */
-    uint8_t retry;              /* left */
-    uint8_t rnr;                /* left */
+    uint8_t peer_access;        /* VMRI_ACCESS_* of the peer, this step */
+    uint8_t peer_rnr_timer;     /* its min_rnr_timer, likewise */
+    uint8_t retry;              /* time-outs left */
+    uint8_t rnr;                /* RNR retries left */
+    uint8_t status;             /* VMRI_WC_*: how it failed */
+    uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t done;              /* bytes of wqe.length */
     struct vmri_send_wqe wqe;
     struct vmri_cursor sgl;
-    uint8_t *data;              /* a private copy of inline data */
+    const uint8_t *data;        /* inline: in the ring */
 };
 
-/* The receive that a message fills; by qp->lock, and by who claimed it. */
+/* A receive that a message fills. */
 struct vmri_rx {
     bool active;
     uint32_t done;
-    struct vmri_recv_wqe wqe;
+    uint64_t wr_id;
     struct vmri_cursor sgl;
 };
 
@@ -452,19 +553,28 @@ struct vmri_qp {
 
     env_lock_t lock;            /* LEVEL_QP */
     struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
+    bool established;           /* by lock: COMM_EST is out */
     struct vmri_source source;
     uint32_t inflight;          /* atomic: copies that resolved this QP */
+    uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
 
     uint32_t busy;              /* atomic: the send queue has an owner */
     uint32_t again;             /* atomic: look at the ring again */
+    bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
     struct vmri_wq sq;          /* by the owner */
     struct vmri_tx tx;          /* by the owner */
     struct vmri_wq rq;          /* by lock */
+    /*
+     * RC: our receive that the peer's message fills; by who claimed it, under
+     * `inflight`, or by lock when that is 0.  Datagrams: the peer's receive
+     * that our message fills; by the owner, within one step.
+     */
     struct vmri_rx rx;
+    struct vmri_sge *rx_sge;    /* datagrams: VMRI_MAX_SGE private entries */
 
     enum vmri_parked parked;    /* by dev->park.lock, as all below */
-    uint64_t deadline;          /* ns */
-    uint8_t wheel_level;
+    uint64_t deadline;          /* ticks of the wheel */
+    uint8_t wheel_level;        /* VMRI_WHEEL_LEVELS: on no slot */
     uint8_t wheel_slot;
     struct list_head wheel;
 };
@@ -479,12 +589,116 @@ int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
  */
 void vmri_qp_error(struct vmri_qp *qp, unsigned int event);
 
+/*
+ * qpstate.c, under qp->lock.  May the QP be modified so?  0 and the state that
+ * it is in afterwards, or -EINVAL.  apply sets all that mask names but the state.
+ */
+int vmri_qp_check_modify(const struct vmri_qp *qp,
+                         const struct vmri_qp_modify *arg, unsigned int *state);
+void vmri_qp_apply(struct vmri_qp_modify *attr, const struct vmri_qp_modify *arg);
+/* vmri_qp_error without a call to the owner's driver, for who owns the queue. */
+void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event);
+static inline bool vmri_qp_datagram(const struct vmri_qp *qp)
+{
+    return qp->type != VMRI_QPT_RC;
+}
+static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
+{
+    return env_load(&qp->attr.state);
+}
+
 /* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
+/* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
+int vmri_run(struct vmri_qp *qp);
+/* Become the owner of a send queue, waiting for the one that is; and cease. */
+void vmri_own(struct vmri_qp *qp);
+void vmri_disown(struct vmri_qp *qp);
 /* Have the owner's driver call schedule. */
 void vmri_ready(struct vmri_qp *qp);
+/* Wake the peer of an RC QP when it is parked for one of our doings. */
+void vmri_wake_peer(struct vmri_qp *qp);
 
-/* park.c */
+/* wqe.c */
+void vmri_copy_in(void *to, const void *from, size_t bytes);
+/* Posted entries of a queue; negative when the guest's index is out of range. */
+int64_t vmri_wq_posted(const struct vmri_wq *wq);
+/* Take the next send request into qp->tx: 1, 0 (none) or -EINVAL (ring). */
+int vmri_send_fetch(struct vmri_qp *qp);
+/* True, or tx.status and tx.vendor_err say what is wrong with the request. */
+bool vmri_send_check(struct vmri_qp *qp);
+/*
+ * Look at the next receive of qp, under qp->lock: 1, 0 (none) or -EINVAL (ring).
+ * With `copy` (VMRI_MAX_SGE entries) rx does not depend on the ring any more.
+ * take makes it ours, release gives all slots taken so far back to the guest.
+ */
+int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
+                    struct vmri_sge *copy);
+void vmri_recv_take(struct vmri_qp *qp);
+void vmri_recv_release(struct vmri_qp *qp);
+/* The next entry into sgl->cur; false at the end of the list. */
+bool vmri_cursor_next(struct vmri_cursor *sgl);
+/* Pass over bytes of a list without touching them: false at its end. */
+bool vmri_cursor_skip(struct vmri_cursor *sgl, uint64_t bytes);
+/* Do the entries hold `want` bytes or more? */
+bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
+
+/*
+ * copy.c.  Where bytes come from or go to: hypervisor memory or a mapped ring,
+ * a scatter/gather list, or a range of an MR.
+ */
+struct vmri_place {
+    struct vmri_qp *qp;         /* whose domain, PD and privilege */
+    bool write;
+    const uint8_t *data;        /* not NULL: read from here */
+    struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
+    uint32_t key;
+    uint64_t addr;
+    uint64_t extent;            /* bytes from addr that the request touches */
+    uint16_t vendor_err;        /* OUT: why it failed */
+    uint64_t moved;             /* OUT: bytes */
+    /* private to copy.c: the run at hand */
+    struct vmri_mr *mr;
+    bool held;                  /* held_frame has a reference of its own */
+    env_frame_t held_frame;
+    env_frame_t frame;
+    uint32_t offset;
+    uint64_t run;
+};
+
+enum vmri_copied {
+    VMRI_COPIED,
+    VMRI_COPY_FROM,             /* from->vendor_err says why */
+    VMRI_COPY_TO,               /* to->vendor_err */
+};
+
+/* Copy; no lock held.  On failure some bytes may have been written. */
+enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
+                           uint64_t bytes);
+/* Could these bytes be read at this moment?  Else from->vendor_err says why. */
+bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes);
+/* transfer.c, datagram.c: one step of the request in qp->tx. */
+enum vmri_step {
+    VMRI_STEP_DONE,             /* the request is complete */
+    VMRI_STEP_MORE,             /* call again */
+    VMRI_STEP_PARKED,           /* it waits; something will make it ready */
+    VMRI_STEP_FAILED,           /* tx.status, tx.vendor_err */
+};
+enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
+enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
+enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status, uint16_t vendor_err);
+/*
+ * The QP that a connected one sends to, when it is ready to take requests from
+ * it; counted in `inflight` until vmri_peer_put.  NULL when nobody answers.
+ */
+struct vmri_qp *vmri_peer_get(struct vmri_qp *qp);
+void vmri_peer_put(struct vmri_qp *peer);
+/* Complete a receive of qp (its lock not held): false when its CQ is dead. */
+bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
+                        struct vmri_cqe *cqe);
+
+/* park.c.  deadline in ns of env_now(); VMRI_FOREVER: only a wake helps. */
+#define VMRI_FOREVER    (~0ULL)
 void vmri_park_init(struct vmri_park *park);
 void vmri_park_fini(struct vmri_park *park);
 void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline);

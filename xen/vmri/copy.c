@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: bytes from pages to pages.
+ *
+ * Both sides are resolved into runs of contiguous machine frames.  A run of a
+ * registered region needs no reference but the one to its MR, since its frames
+ * are pinned; a single frame that a kernel queue names is checked and referenced
+ * here.  Either is put before the caller publishes a completion.
+ */
+#include "internal.h"
+
+static void place_put(struct vmri_place *p)
+{
+    if ( p->held )
+        env_frame_put(p->held_frame, p->write);
+    if ( p->mr )
+        vmri_mr_put(p->mr);
+    p->held = false;
+    p->mr = NULL;
+    p->run = 0;
+}
+
+/* One frame that the guest's kernel names; its queue has the privilege. */
+static bool resolve_frame(struct vmri_place *p, const struct vmri_sge *sge)
+{
+    uint64_t addr = sge->addr + p->sgl->used;
+
+    if ( (sge->addr & (VMRI_PAGE_SIZE - 1)) + sge->length > VMRI_PAGE_SIZE )
+    {
+        p->vendor_err = VMRI_VERR_BOUNDS;
+        return false;
+    }
+
+    if ( env_frame_get(p->qp->dev->domain, addr >> VMRI_PAGE_SHIFT, p->write,
+                       &p->held_frame) )
+    {
+        p->vendor_err = VMRI_VERR_FRAME;
+        return false;
+    }
+
+    p->held = true;
+    p->frame = p->held_frame;
+    p->offset = addr & (VMRI_PAGE_SIZE - 1);
+    p->run = sge->length - p->sgl->used;
+
+    return true;
+}
+
+/*
+ * The run at addr of an MR.  All of the `bytes` that the request will still
+ * touch are checked here, so a range that ends outside moves nothing.
+ */
+static bool resolve_mr(struct vmri_place *p, uint32_t key, uint32_t access,
+                       uint64_t addr, uint64_t bytes)
+{
+    if ( !p->mr )
+        p->mr = vmri_mr_get(p->qp->dev, key, p->qp->pd, access, addr, bytes,
+                            &p->vendor_err);
+    if ( !p->mr )
+        return false;
+
+    p->run = vmri_mr_frame(p->mr, addr, &p->frame, &p->offset);
+    if ( p->run > bytes )
+        p->run = bytes;
+
+    return true;
+}
+
+static bool resolve_list(struct vmri_place *p)
+{
+    struct vmri_cursor *sgl = p->sgl;
+
+    while ( sgl->used == sgl->cur.length )
+    {
+        place_put(p);
+        if ( !vmri_cursor_next(sgl) )
+        {
+            p->vendor_err = VMRI_VERR_LENGTH;
+            return false;
+        }
+    }
+
+    if ( p->qp->kernel && sgl->cur.lkey == VMRI_LKEY_FRAMES )
+        return resolve_frame(p, &sgl->cur);
+
+    return resolve_mr(p, sgl->cur.lkey,
+                      p->write ? VMRI_ACCESS_LOCAL_WRITE : 0,
+                      sgl->cur.addr + sgl->used,
+                      sgl->cur.length - sgl->used);
+}
+
+/* Have a run of at least one byte at hand; `bytes` are to be moved now. */
+static bool resolve(struct vmri_place *p, uint64_t bytes)
+{
+    if ( p->run )
+        return true;
+
+    if ( p->data )
+    {
+        p->run = bytes;
+        return true;
+    }
+
+    if ( p->sgl )
+        return resolve_list(p);
+
+    return resolve_mr(p, p->key,
+                      p->write ? VMRI_ACCESS_REMOTE_WRITE
+                               : VMRI_ACCESS_REMOTE_READ,
+                      p->addr, p->extent);
+}
+
+static void advance(struct vmri_place *p, uint64_t bytes)
+{
+    p->run -= bytes;
+    p->moved += bytes;
+
+    if ( p->data )
+    {
+        p->data += bytes;
+        return;
+    }
+
+    p->frame += (p->offset + bytes) >> VMRI_PAGE_SHIFT;
+    p->offset = (p->offset + bytes) & (VMRI_PAGE_SIZE - 1);
+
+    if ( p->sgl )
+        p->sgl->used += bytes;
+    else
+    {
+        p->addr += bytes;
+        p->extent -= bytes;
+    }
+
+    /* A single frame is done with; an MR may have a run behind this one. */
+    if ( p->held && !p->run )
+        place_put(p);
+}
+
+static void mark_dirty(const struct vmri_place *p, size_t bytes)
+{
+    env_frame_t last = p->frame + ((p->offset + bytes - 1) >> VMRI_PAGE_SHIFT);
+    env_frame_t frame;
+
+    for ( frame = p->frame; frame <= last; frame++ )
+        env_frame_dirty(p->qp->dev->domain, frame);
+}
+
+/* Copy what one mapping of either side covers, and say how much that was. */
+static size_t copy_mapped(struct vmri_place *to, struct vmri_place *from,
+                          size_t bytes)
+{
+    const uint8_t *src = from->data;
+    uint8_t *dst;
+
+    bytes = env_run(to->frame, to->offset, bytes);
+    if ( !src )
+    {
+        bytes = env_run(from->frame, from->offset, bytes);
+        src = env_map(from->frame);
+        src += from->offset;
+    }
+    dst = env_map(to->frame);
+
+    memcpy(dst + to->offset, src, bytes);
+
+    env_unmap(dst);
+    if ( !from->data )
+        env_unmap(src - from->offset);
+
+    mark_dirty(to, bytes);
+
+    return bytes;
+}
+
+bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes)
+{
+    while ( bytes && resolve(from, bytes) )
+    {
+        uint64_t n = bytes < from->run ? bytes : from->run;
+
+        advance(from, n);
+        bytes -= n;
+    }
+    place_put(from);
+
+    return !bytes;
+}
+
+enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
+                           uint64_t bytes)
+{
+    enum vmri_copied rc = VMRI_COPIED;
+
+    while ( bytes )
+    {
+        uint64_t n = bytes;
+
+        if ( !resolve(from, bytes) )
+        {
+            rc = VMRI_COPY_FROM;
+            break;
+        }
+        if ( !resolve(to, bytes) )
+        {
+            rc = VMRI_COPY_TO;
+            break;
+        }
+
+        if ( n > from->run )
+            n = from->run;
+        if ( n > to->run )
+            n = to->run;
+
+        n = copy_mapped(to, from, n);
+        advance(from, n);
+        advance(to, n);
+        bytes -= n;
+    }
+
+    place_put(from);
+    place_put(to);
+
+    return rc;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: datagrams (UD, and the GSI of QP1): one request, one step, and no answer.
+ *
+ * What cannot be delivered is dropped and counted; only what is wrong with the
+ * request itself fails it.  A datagram that does not fit the receive at hand is
+ * dropped too, and the receive stays: a stranger must not be able to use up or
+ * break somebody's queue.
+ */
+#include "internal.h"
+
+/* IBTA 1.4, 8.3. */
+struct grh {
+    uint8_t version_class_flow[4];
+    uint8_t payload_length[2];
+    uint8_t next_header;
+    uint8_t hop_limit;
+    uint8_t sgid[16];
+    uint8_t dgid[16];
+};
+
+#define GRH_NEXT_IBA    0x1b
+
+static void put_be(uint8_t *to, uint64_t v, unsigned int bytes)
+{
+    while ( bytes-- )
+    {
+        to[bytes] = v;
+        v >>= 8;
+    }
+}
+
+static void make_grh(const struct vmri_qp *qp, const struct vmri_av *av,
+                     uint32_t length, struct grh *grh)
+{
+    struct vmri_dev_attr attr;
+
+    vmri_dev_attr(qp->dev, &attr);
+
+    put_be(grh->version_class_flow, (6U << 28) | (av->traffic_class << 20) |
+                                    (av->flow_label & 0xfffff), 4);
+    put_be(grh->payload_length, length, 2);
+    grh->next_header = GRH_NEXT_IBA;
+    grh->hop_limit = av->hop_limit;
+    put_be(grh->sgid, attr.gid_prefix, 8);
+    put_be(grh->sgid + 8, attr.port_guid, 8);
+    memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
+}
+
+/* Under peer->lock.  Nothing ever comes in for QP0. */
+static bool takes_datagrams(const struct vmri_qp *peer)
+{
+    return (peer->type == VMRI_QPT_UD || peer->type == VMRI_QPT_GSI) &&
+           peer->rq.hdr && peer->attr.state >= VMRI_QPS_RTR &&
+           peer->attr.state <= VMRI_QPS_SQE;
+}
+
+/* May the peer's QP have it, and has it room?  Then its receive is in qp->rx. */
+static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    uint32_t qkey = wqe->u.ud.remote_qkey & VMRI_QKEY_OWN
+                    ? qp->attr.qkey : wqe->u.ud.remote_qkey;
+    bool ok = false;
+    int rc = 0;
+
+    env_lock(&peer->lock);
+    if ( takes_datagrams(peer) )
+    {
+        if ( qkey != peer->attr.qkey )
+            vmri_count(peer->dev, qkey_violations, 1);
+        else
+            rc = vmri_recv_fetch(peer, &qp->rx, qp->rx_sge);
+
+        ok = rc > 0 && vmri_cursor_holds(&qp->rx.sgl, VMRI_GRH + wqe->length);
+        if ( ok )
+        {
+            vmri_recv_take(peer);
+            vmri_recv_release(peer);
+            env_fetch_add(&peer->inflight, 1);
+        }
+    }
+    env_unlock(&peer->lock);
+
+    if ( rc < 0 )
+        vmri_qp_error(peer, VMRI_EVENT_QP_FATAL);
+
+    return ok;
+}
+
+/* Header and payload into the claimed receive. */
+static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
+                             struct vmri_place *from)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+
+    if ( wqe->u.ud.av.flags & VMRI_AV_GRH )
+    {
+        struct grh grh;
+        struct vmri_place header = { .qp = qp, .data = (uint8_t *)&grh };
+        enum vmri_copied rc;
+
+        make_grh(qp, &wqe->u.ud.av, wqe->length, &grh);
+        rc = vmri_copy(to, &header, sizeof(grh));
+        if ( rc != VMRI_COPIED )
+            return rc;
+    }
+    else
+        vmri_cursor_skip(&qp->rx.sgl, VMRI_GRH);
+
+    return vmri_copy(to, from, wqe->length);
+}
+
+static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    bool imm = wqe->opcode == VMRI_WR_SEND_WITH_IMM;
+    struct vmri_place from = {
+        .qp = qp,
+        .data = qp->tx.data,
+        .sgl = &qp->tx.sgl,
+    };
+    struct vmri_place to = { .qp = peer, .write = true, .sgl = &qp->rx.sgl };
+    struct vmri_cqe cqe = {
+        .opcode = VMRI_WC_OP_RECV,
+        .byte_len = VMRI_GRH + wqe->length,
+        .imm = imm ? wqe->imm : 0,
+        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
+                 (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0) |
+                 (wqe->u.ud.av.flags & VMRI_AV_GRH ? VMRI_WC_GRH : 0),
+        .src_qp = qp->qpn,
+        .slid = qp->dev->lid,
+        .sl = wqe->u.ud.av.sl,
+    };
+    enum vmri_step rc = VMRI_STEP_DONE;
+
+    switch ( fill(qp, &to, &from) )
+    {
+    case VMRI_COPIED:
+        break;
+
+    case VMRI_COPY_FROM:
+        /*
+         * The source was there a moment ago: the sender took it away.  Its
+         * datagram ends here, the receiver's queue pair is none the worse.
+         */
+        cqe.byte_len = VMRI_GRH + from.moved;
+        rc = vmri_fail(qp, VMRI_WC_LOC_PROT_ERR, from.vendor_err);
+        break;
+
+    case VMRI_COPY_TO:
+        cqe.status = VMRI_WC_LOC_PROT_ERR;
+        cqe.vendor_err = to.vendor_err;
+        break;
+    }
+
+    vmri_recv_complete(peer, &qp->rx, &cqe);
+    if ( cqe.status == VMRI_WC_LOC_PROT_ERR )
+        vmri_qp_error(peer, 0);
+
+    env_fetch_sub(&peer->inflight, 1);
+
+    return rc;
+}
+
+/* Is what the request sends there?  Asked before a receive is spent on it. */
+static bool source_there(struct vmri_qp *qp)
+{
+    struct vmri_cursor sgl = qp->tx.sgl;
+    struct vmri_place from = {
+        .qp = qp,
+        .data = qp->tx.data,
+        .sgl = &sgl,
+    };
+
+    if ( vmri_copy_probe(&from, qp->tx.wqe.length) )
+        return true;
+
+    vmri_fail(qp, VMRI_WC_LOC_PROT_ERR, from.vendor_err);
+
+    return false;
+}
+
+enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    struct vmri_dev *dev = NULL;
+    struct vmri_qp *peer = NULL;
+    enum vmri_step rc = VMRI_STEP_DONE;
+
+    if ( !source_there(qp) )
+        return VMRI_STEP_FAILED;
+
+    *budget -= wqe->length < *budget ? wqe->length : *budget;
+
+    /* Subnet management packets do not leave the domain. */
+    if ( qp->type != VMRI_QPT_SMI )
+        dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
+    if ( dev && env_domain_running(dev->domain) )
+        peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
+
+    if ( peer && claim(qp, peer) )
+        rc = deliver(qp, peer);
+    else
+        vmri_count(peer ? dev : qp->dev, ud_drops, 1);
+
+    if ( peer )
+        vmri_table_put(&dev->qps, peer->qpn);
+    if ( dev )
+        vmri_fabric_peer_put(dev);
+
+    return rc;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: who runs a send queue, when, and for how long.
+ *
+ * A queue has at most one owner, the CPU that set `busy`.  Who finds it owned
+ * leaves a note in `again` and goes; the owner looks at the note after it has
+ * given the queue up.  Every call has a budget that each request and each byte
+ * uses up, and all progress is in the QP.
+ */
+#include "internal.h"
+
+/* What a request costs beside its bytes: 256 small ones are one call's worth. */
+#define REQUEST_COST    1024U
+/* A request that is only flushed. */
+#define FLUSH_COST      256U
+
+/* Why a run ended. */
+enum run {
+    RUN_IDLE,                   /* nothing to do in this state */
+    RUN_PARKED,                 /* something will make the queue ready */
+    RUN_MORE,                   /* the budget is used up */
+};
+
+void vmri_ready(struct vmri_qp *qp)
+{
+    vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_QUEUE_READY);
+}
+
+static void spend(uint32_t *budget, uint32_t cost)
+{
+    *budget -= cost < *budget ? cost : *budget;
+}
+
+static uint8_t completion_opcode(unsigned int opcode)
+{
+    switch ( opcode )
+    {
+    case VMRI_WR_RDMA_WRITE:
+    case VMRI_WR_RDMA_WRITE_WITH_IMM:
+        return VMRI_WC_OP_RDMA_WRITE;
+
+    case VMRI_WR_RDMA_READ:
+        return VMRI_WC_OP_RDMA_READ;
+
+    default:
+        return VMRI_WC_OP_SEND;
+    }
+}
+
+/* The slot is free again before its completion can be seen. */
+static void retire(struct vmri_qp *qp)
+{
+    qp->tx.active = false;
+    qp->sq.cons++;
+    env_store_release(&qp->sq.hdr->cons, qp->sq.cons);
+}
+
+static void complete(struct vmri_qp *qp)
+{
+    const struct vmri_tx *tx = &qp->tx;
+    struct vmri_cqe cqe = {
+        .wr_id = tx->wqe.wr_id,
+        .qpn = qp->qpn,
+        .byte_len = tx->wqe.length,
+        .status = tx->status,
+        .vendor_err = tx->vendor_err,
+        .opcode = completion_opcode(tx->wqe.opcode),
+    };
+
+    if ( tx->status )
+        vmri_count(qp->dev, errors, 1);
+    else
+    {
+        vmri_count(qp->dev, tx_msgs, 1);
+        if ( tx->wqe.opcode == VMRI_WR_RDMA_READ )
+            vmri_count(qp->dev, rx_bytes, tx->wqe.length);
+        else
+            vmri_count(qp->dev, tx_bytes, tx->wqe.length);
+    }
+
+    retire(qp);
+
+    if ( (tx->status || (tx->wqe.flags & VMRI_SEND_SIGNALED)) &&
+         !vmri_cq_push(qp->scq, &cqe) )
+        vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
+}
+
+/* A failed datagram stops the send queue alone (IBTA 1.4, 10.3.1.7). */
+static void fail(struct vmri_qp *qp)
+{
+    if ( !vmri_qp_datagram(qp) )
+        vmri_qp_set_error(qp, 0);
+    else
+    {
+        env_lock(&qp->lock);
+        if ( qp->attr.state == VMRI_QPS_RTS )
+            env_store(&qp->attr.state, VMRI_QPS_SQE);
+        env_unlock(&qp->lock);
+    }
+}
+
+static enum vmri_step one_step(struct vmri_qp *qp, uint32_t *budget)
+{
+    if ( !qp->tx.done && !vmri_send_check(qp) )
+        return VMRI_STEP_FAILED;
+
+    return vmri_qp_datagram(qp) ? vmri_datagram(qp, budget)
+                                : vmri_transfer(qp, budget);
+}
+
+/* In RTS, and in SQD to the end of the request at hand. */
+static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
+{
+    while ( *budget )
+    {
+        unsigned int state = vmri_qp_state(qp);
+        int rc;
+
+        if ( state != VMRI_QPS_RTS && state != VMRI_QPS_SQD )
+            return RUN_MORE;
+
+        if ( !qp->tx.active )
+        {
+            if ( state == VMRI_QPS_SQD )
+                return RUN_IDLE;
+
+            rc = vmri_send_fetch(qp);
+            if ( !rc )
+                return RUN_IDLE;
+            if ( rc < 0 )
+            {
+                vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
+                return RUN_MORE;
+            }
+            spend(budget, REQUEST_COST);
+        }
+
+        switch ( one_step(qp, budget) )
+        {
+        case VMRI_STEP_DONE:
+            complete(qp);
+            break;
+
+        case VMRI_STEP_FAILED:
+            complete(qp);
+            fail(qp);
+            break;
+
+        case VMRI_STEP_PARKED:
+            return RUN_PARKED;
+
+        case VMRI_STEP_MORE:
+            break;
+        }
+    }
+
+    return RUN_MORE;
+}
+
+static bool flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
+                      uint8_t opcode)
+{
+    struct vmri_cqe cqe = {
+        .wr_id = wr_id,
+        .qpn = qp->qpn,
+        .status = VMRI_WC_WR_FLUSH_ERR,
+        .vendor_err = VMRI_VERR_FLUSHED,
+        .opcode = opcode,
+    };
+
+    vmri_count(qp->dev, flushed, 1);
+
+    return vmri_cq_push(cq, &cqe);
+}
+
+/*
+ * A queue whose index is out of range has no requests that could be told from
+ * garbage, and a dead CQ takes none: both count as flushed.
+ */
+static enum run flush_sends(struct vmri_qp *qp, uint32_t *budget)
+{
+    qp->tx.active = false;
+
+    while ( vmri_send_fetch(qp) > 0 )
+    {
+        if ( !*budget )
+        {
+            qp->tx.active = false;
+            return RUN_MORE;
+        }
+        retire(qp);
+        flush_one(qp, qp->scq, qp->tx.wqe.wr_id,
+                  completion_opcode(qp->tx.wqe.opcode));
+        spend(budget, FLUSH_COST);
+    }
+
+    return RUN_IDLE;
+}
+
+static bool take_receive(struct vmri_qp *qp, struct vmri_rx *rx)
+{
+    bool got = false;
+
+    env_lock(&qp->lock);
+    if ( qp->attr.state == VMRI_QPS_ERR )
+    {
+        if ( !vmri_qp_datagram(qp) && qp->rx.active )
+        {
+            *rx = qp->rx;
+            qp->rx.active = false;
+            got = true;
+        }
+        else if ( vmri_recv_fetch(qp, rx, NULL) > 0 )
+        {
+            vmri_recv_take(qp);
+            got = true;
+        }
+        if ( got )
+            vmri_recv_release(qp);
+    }
+    env_unlock(&qp->lock);
+
+    return got;
+}
+
+static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
+{
+    struct vmri_rx rx;
+
+    /* Who still fills a receive ends its step soon and completes it. */
+    while ( env_load_acquire(&qp->inflight) )
+        env_relax();
+
+    while ( *budget )
+    {
+        if ( !take_receive(qp, &rx) )
+            return RUN_IDLE;
+        flush_one(qp, qp->rcq, rx.wr_id, VMRI_WC_OP_RECV);
+        spend(budget, FLUSH_COST);
+    }
+
+    return RUN_MORE;
+}
+
+/* What there is to do in the state the queue pair is in. */
+static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
+{
+    enum run rc;
+
+    if ( !qp->sq.hdr && vmri_qp_state(qp) != VMRI_QPS_ERR )
+        return RUN_IDLE;
+
+    switch ( vmri_qp_state(qp) )
+    {
+    case VMRI_QPS_RTS:
+    case VMRI_QPS_SQD:
+        if ( env_load(&qp->parked) != VMRI_PARK_NONE )
+            return RUN_PARKED;
+        rc = run_sends(qp, budget);
+        if ( rc == RUN_IDLE && qp->drain_event &&
+             vmri_qp_state(qp) == VMRI_QPS_SQD )
+        {
+            qp->drain_event = false;
+            vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_SQ_DRAINED);
+        }
+        return rc;
+
+    case VMRI_QPS_SQE:
+        return flush_sends(qp, budget);
+
+    case VMRI_QPS_ERR:
+        rc = qp->sq.hdr ? flush_sends(qp, budget) : RUN_IDLE;
+        return rc == RUN_IDLE && qp->rq.hdr ? flush_receives(qp, budget) : rc;
+
+    default:
+        return RUN_IDLE;
+    }
+}
+
+/* While the budget lasts, also through the states that a failure leads to. */
+static enum run run_owned(struct vmri_qp *qp, uint32_t *budget)
+{
+    enum run rc;
+
+    do
+        rc = run_state(qp, budget);
+    while ( rc == RUN_MORE && *budget );
+
+    return rc;
+}
+
+void vmri_own(struct vmri_qp *qp)
+{
+    while ( env_xchg(&qp->busy, 1) )
+        env_relax();
+}
+
+void vmri_disown(struct vmri_qp *qp)
+{
+    env_store_release(&qp->busy, 0);
+}
+
+static void set_running(struct vmri_qp *qp, uint32_t running)
+{
+    if ( qp->sq.hdr )
+        env_store(&qp->sq.hdr->running, running);
+}
+
+int vmri_run(struct vmri_qp *qp)
+{
+    uint32_t budget = VMRI_BUDGET;
+    enum run rc;
+
+    do {
+        env_store(&qp->again, 1);
+        env_mb();
+        if ( env_xchg(&qp->busy, 1) )
+            return 0;
+        env_store(&qp->again, 0);
+
+        set_running(qp, 1);
+        rc = run_owned(qp, &budget);
+        set_running(qp, 0);
+        env_mb();
+
+        /* Who saw `running` did not ring. */
+        if ( rc == RUN_IDLE && vmri_qp_state(qp) == VMRI_QPS_RTS &&
+             vmri_wq_posted(&qp->sq) )
+            env_store(&qp->again, 1);
+
+        vmri_disown(qp);
+        env_mb();
+        spend(&budget, FLUSH_COST);
+    } while ( env_load(&qp->again) && budget );
+
+    return rc == RUN_MORE || env_load(&qp->again) ? VMRI_SCHEDULE_MORE : 0;
+}
+
+void vmri_wake_peer(struct vmri_qp *qp)
+{
+    struct vmri_dev *dev;
+    struct vmri_qp *peer;
+    bool ours;
+
+    if ( vmri_qp_datagram(qp) )
+        return;
+
+    dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
+    if ( !dev )
+        return;
+
+    peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
+    if ( peer )
+    {
+        /* One that is connected to somebody else has nothing to gain by us. */
+        env_lock(&peer->lock);
+        ours = peer->type == VMRI_QPT_RC && peer->attr.dest_qpn == qp->qpn &&
+               peer->attr.av.dlid == qp->dev->lid;
+        env_unlock(&peer->lock);
+        if ( ours && vmri_park_remove(peer) )
+            vmri_ready(peer);
+        vmri_table_put(&dev->qps, peer->qpn);
+    }
+    vmri_fabric_peer_put(dev);
+}
+
+int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
+{
+    struct vmri_qp *qp = vmri_table_get(&dev->qps, qpn);
+    int rc;
+
+    if ( !qp )
+        return -ENOENT;
+
+    vmri_count(dev, doorbells, 1);
+
+    if ( env_load(&qp->rq_wanted) && env_xchg(&qp->rq_wanted, 0) )
+    {
+        env_lock(&qp->lock);
+        if ( qp->attr.state != VMRI_QPS_ERR )
+            env_store(&qp->rq.hdr->wait, 0);
+        env_unlock(&qp->lock);
+        vmri_wake_peer(qp);
+    }
+
+    rc = vmri_run(qp);
+    vmri_table_put(&dev->qps, qpn);
+
+    return rc;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: what the operations of a connected queue pair do, a step at a time.
+ *
+ * Requester and responder are one piece of code here: it runs for the sender,
+ * on its CPU, and looks at the peer's queue pair, receives and memory.  Between
+ * steps it holds nothing of the peer's, who may vanish; all progress is in the
+ * QPs.
+ */
+#include "internal.h"
+
+/* IBTA 1.4, 9.7.5.2.8, table 45: the RNR NAK timer, in units of 10 us. */
+static uint64_t rnr_timer_ns(unsigned int code)
+{
+    static const uint32_t table[32] = {
+        65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+        256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+        16384, 24576, 32768, 49152,
+    };
+
+    return table[code & 31] * 10000ULL;
+}
+
+/* IBTA 1.4, 9.7.6.1.3: the local ACK time-out, 4.096 us * 2^n, 0 for ever. */
+static uint64_t timeout_at(const struct vmri_qp *qp)
+{
+    unsigned int code = qp->attr.timeout & 31;
+
+    return code ? env_now() + (4096ULL << code) : VMRI_FOREVER;
+}
+
+enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status, uint16_t vendor_err)
+{
+    qp->tx.status = status;
+    qp->tx.vendor_err = vendor_err;
+
+    return VMRI_STEP_FAILED;
+}
+
+/* Does the peer take requests, and from us?  Under peer->lock. */
+static bool peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp)
+{
+    switch ( peer->attr.state )
+    {
+    case VMRI_QPS_RTR:
+    case VMRI_QPS_RTS:
+    case VMRI_QPS_SQD:
+        return peer->type == VMRI_QPT_RC && peer->attr.dest_qpn == qp->qpn &&
+               peer->attr.av.dlid == qp->dev->lid;
+
+    default:
+        return false;
+    }
+}
+
+struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
+{
+    struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
+    struct vmri_qp *peer;
+    bool answers;
+
+    if ( !dev )
+        return NULL;
+
+    peer = env_domain_running(dev->domain)
+           ? vmri_table_get(&dev->qps, qp->attr.dest_qpn) : NULL;
+    if ( !peer )
+        goto none;
+
+    env_lock(&peer->lock);
+    answers = peer_answers(peer, qp);
+    if ( answers )
+    {
+        env_fetch_add(&peer->inflight, 1);
+        qp->tx.peer_access = peer->attr.access_flags;
+        qp->tx.peer_rnr_timer = peer->attr.min_rnr_timer;
+        if ( peer->attr.state == VMRI_QPS_RTR && !peer->established )
+        {
+            peer->established = true;
+            vmri_event_raise(peer->eq, &peer->source, VMRI_EVENT_COMM_EST);
+        }
+    }
+    env_unlock(&peer->lock);
+
+    if ( answers )
+        return peer;
+
+    vmri_table_put(&dev->qps, peer->qpn);
+ none:
+    vmri_fabric_peer_put(dev);
+
+    return NULL;
+}
+
+void vmri_peer_put(struct vmri_qp *peer)
+{
+    struct vmri_dev *dev = peer->dev;
+
+    env_fetch_sub(&peer->inflight, 1);
+    vmri_table_put(&dev->qps, peer->qpn);
+    vmri_fabric_peer_put(dev);
+}
+
+/*
+ * Nobody answers: wait for the time-out, or until the peer connects.  The second
+ * look closes the race with a peer that got ready before we were parked.
+ */
+static enum vmri_step wait_for_peer(struct vmri_qp *qp)
+{
+    struct vmri_qp *peer;
+
+    vmri_count(qp->dev, retries, 1);
+    if ( !qp->tx.retry )
+        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
+    qp->tx.retry--;
+
+    vmri_park_add(qp, VMRI_PARK_PEER, timeout_at(qp));
+    env_mb();
+    peer = vmri_peer_get(qp);
+    if ( !peer )
+        return VMRI_STEP_PARKED;
+    vmri_peer_put(peer);
+
+    return vmri_park_remove(qp) ? VMRI_STEP_MORE : VMRI_STEP_PARKED;
+}
+
+/*
+ * The peer has no receive: wait as long as it asks, or until it posts one.  Its
+ * header tells it to ring, and the second look closes the race with a receive
+ * that was posted before it could see that.
+ */
+static enum vmri_step wait_for_receive(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    bool posted;
+
+    vmri_count(qp->dev, rnr, 1);
+    if ( !qp->tx.rnr )
+        return vmri_fail(qp, VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV);
+    if ( qp->tx.rnr != 7 )
+        qp->tx.rnr--;
+
+    vmri_park_add(qp, VMRI_PARK_RNR,
+                  env_now() + rnr_timer_ns(qp->tx.peer_rnr_timer));
+
+    env_store(&peer->rq_wanted, 1);
+    env_store(&peer->rq.hdr->wait, 1);
+    env_mb();
+
+    env_lock(&peer->lock);
+    posted = vmri_wq_posted(&peer->rq);
+    env_unlock(&peer->lock);
+
+    return posted && vmri_park_remove(qp) ? VMRI_STEP_MORE : VMRI_STEP_PARKED;
+}
+
+/*
+ * Complete a receive that cannot be filled, and with it the peer's QP.  The
+ * sender learns that the responder failed.
+ */
+static enum vmri_step fail_receive(struct vmri_qp *qp, struct vmri_qp *peer,
+                                   uint8_t status, uint16_t vendor_err)
+{
+    struct vmri_cqe cqe = {
+        .status = status,
+        .vendor_err = vendor_err,
+        .opcode = VMRI_WC_OP_RECV,
+    };
+
+    vmri_recv_complete(peer, &peer->rx, &cqe);
+    vmri_qp_error(peer, 0);
+
+    return vmri_fail(qp, status == VMRI_WC_LOC_LEN_ERR ? VMRI_WC_REM_INV_REQ_ERR
+                                                       : VMRI_WC_REM_OP_ERR,
+                     vendor_err == VMRI_VERR_LENGTH ? VMRI_VERR_RECV_SIZE
+                                                    : vendor_err);
+}
+
+/*
+ * Make the peer's next receive ours.  One that an earlier connection of the
+ * peer left half filled is filled anew.
+ */
+static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    int rc = 1;
+
+    if ( !peer->rq.hdr )
+        return vmri_fail(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_NO_RECV);
+
+    env_lock(&peer->lock);
+    if ( peer->rx.active )
+    {
+        peer->rx.sgl.next = 0;
+        peer->rx.sgl.used = peer->rx.sgl.cur.length = 0;
+    }
+    else
+    {
+        rc = vmri_recv_fetch(peer, &peer->rx, NULL);
+        if ( rc > 0 )
+        {
+            vmri_recv_take(peer);
+            peer->rx.active = true;
+        }
+    }
+    env_unlock(&peer->lock);
+
+    if ( rc < 0 )
+    {
+        vmri_qp_error(peer, VMRI_EVENT_QP_FATAL);
+        return vmri_fail(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
+    }
+    if ( !rc )
+        return wait_for_receive(qp, peer);
+
+    qp->tx.claimed = true;
+
+    return VMRI_STEP_DONE;
+}
+
+bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
+                        struct vmri_cqe *cqe)
+{
+    cqe->wr_id = rx->wr_id;
+    cqe->qpn = qp->qpn;
+
+    if ( !vmri_qp_datagram(qp) )
+    {
+        env_lock(&qp->lock);
+        qp->rx.active = false;
+        vmri_recv_release(qp);
+        env_unlock(&qp->lock);
+    }
+
+    if ( cqe->status )
+        vmri_count(qp->dev, errors, 1);
+    else
+    {
+        vmri_count(qp->dev, rx_msgs, 1);
+        vmri_count(qp->dev, rx_bytes, cqe->byte_len);
+    }
+
+    if ( vmri_cq_push(qp->rcq, cqe) )
+        return true;
+
+    vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);
+
+    return false;
+}
+
+/* All bytes are there: tell the receiver, when the operation does. */
+static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    bool write = wqe->opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
+    bool imm = write || wqe->opcode == VMRI_WR_SEND_WITH_IMM;
+    struct vmri_cqe cqe = {
+        .opcode = write ? VMRI_WC_OP_RECV_RDMA_WITH_IMM : VMRI_WC_OP_RECV,
+        .byte_len = wqe->length,
+        .imm = imm ? wqe->imm : 0,
+        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
+                 (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0),
+    };
+
+    if ( !qp->tx.claimed )
+    {
+        vmri_count(peer->dev, rx_msgs, 1);
+        if ( wqe->opcode == VMRI_WR_RDMA_READ )
+            vmri_count(peer->dev, tx_bytes, wqe->length);
+        else
+            vmri_count(peer->dev, rx_bytes, wqe->length);
+
+        return VMRI_STEP_DONE;
+    }
+
+    if ( !vmri_recv_complete(peer, &peer->rx, &cqe) )
+        return vmri_fail(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
+
+    return VMRI_STEP_DONE;
+}
+
+/* The remote memory was named wrongly: both sides fail (IBTA 1.4, 9.9.3). */
+static enum vmri_step fail_remote(struct vmri_qp *qp, struct vmri_qp *peer,
+                                  uint16_t vendor_err)
+{
+    vmri_qp_error(peer, VMRI_EVENT_QP_ACCESS_ERR);
+
+    return vmri_fail(qp, VMRI_WC_REM_ACCESS_ERR, vendor_err);
+}
+
+static bool is_send(const struct vmri_tx *tx)
+{
+    return tx->wqe.opcode == VMRI_WR_SEND ||
+           tx->wqe.opcode == VMRI_WR_SEND_WITH_IMM;
+}
+
+/* Move up to a step's worth of bytes. */
+static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
+                           uint32_t bytes)
+{
+    struct vmri_tx *tx = &qp->tx;
+    bool read = tx->wqe.opcode == VMRI_WR_RDMA_READ;
+    struct vmri_place local = {
+        .qp = qp,
+        .write = read,
+        .data = tx->data ? tx->data + tx->done : NULL,
+        .sgl = &tx->sgl,
+    };
+    struct vmri_place remote = {
+        .qp = peer,
+        .write = !read,
+        .sgl = is_send(tx) ? &peer->rx.sgl : NULL,
+        .key = tx->wqe.u.rdma.rkey,
+        .addr = tx->wqe.u.rdma.remote_addr + tx->done,
+        .extent = tx->wqe.length - tx->done,
+    };
+    enum vmri_copied rc = read ? vmri_copy(&local, &remote, bytes)
+                               : vmri_copy(&remote, &local, bytes);
+
+    if ( rc == VMRI_COPIED )
+    {
+        tx->done += bytes;
+        return VMRI_STEP_DONE;
+    }
+
+    if ( (rc == VMRI_COPY_TO) == read )
+        return vmri_fail(qp, VMRI_WC_LOC_PROT_ERR, local.vendor_err);
+
+    if ( is_send(tx) )
+        return fail_receive(qp, peer, VMRI_WC_LOC_PROT_ERR, remote.vendor_err);
+
+    return fail_remote(qp, peer, remote.vendor_err);
+}
+
+/* Does the peer's QP allow it?  Zero-length requests name no memory. */
+static bool remote_allowed(const struct vmri_tx *tx)
+{
+    uint32_t need;
+
+    switch ( tx->wqe.opcode )
+    {
+    case VMRI_WR_RDMA_WRITE:
+    case VMRI_WR_RDMA_WRITE_WITH_IMM:
+        need = VMRI_ACCESS_REMOTE_WRITE;
+        break;
+
+    case VMRI_WR_RDMA_READ:
+        need = VMRI_ACCESS_REMOTE_READ;
+        break;
+
+    default:
+        return true;
+    }
+
+    return !tx->wqe.length || (tx->peer_access & need);
+}
+
+static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
+                           uint32_t *budget)
+{
+    struct vmri_tx *tx = &qp->tx;
+    uint32_t bytes = tx->wqe.length - tx->done;
+    enum vmri_step rc;
+
+    if ( !remote_allowed(tx) )
+        return fail_remote(qp, peer, VMRI_VERR_RIGHTS);
+
+    /* The peer was reset, and connected to us again, under the message. */
+    if ( tx->claimed && !peer->rx.active )
+        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
+
+    if ( is_send(tx) && !tx->claimed )
+    {
+        rc = claim_receive(qp, peer);
+        if ( rc != VMRI_STEP_DONE )
+            return rc;
+        if ( !vmri_cursor_holds(&peer->rx.sgl, tx->wqe.length) )
+            return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR, VMRI_VERR_LENGTH);
+    }
+
+    if ( bytes > VMRI_STEP )
+        bytes = VMRI_STEP;
+    if ( bytes )
+    {
+        rc = move(qp, peer, bytes);
+        if ( rc != VMRI_STEP_DONE )
+            return rc;
+        *budget -= bytes < *budget ? bytes : *budget;
+    }
+
+    if ( tx->done < tx->wqe.length )
+        return VMRI_STEP_MORE;
+
+    /* The receive that an immediate consumes is taken with its last byte. */
+    if ( tx->wqe.opcode == VMRI_WR_RDMA_WRITE_WITH_IMM )
+    {
+        rc = claim_receive(qp, peer);
+        if ( rc != VMRI_STEP_DONE )
+            return rc;
+    }
+
+    return finish(qp, peer);
+}
+
+enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
+{
+    struct vmri_qp *peer = vmri_peer_get(qp);
+    enum vmri_step rc;
+
+    if ( !peer )
+        return wait_for_peer(qp);
+
+    rc = step(qp, peer, budget);
+    vmri_peer_put(peer);
+
+    /* The peer answered: its silence is counted from here anew. */
+    if ( rc == VMRI_STEP_MORE )
+        qp->tx.retry = qp->attr.retry_cnt + 1;
+
+    return rc;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

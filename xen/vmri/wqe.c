@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: requests in a guest's queues: taking them out and looking at them.
+ *
+ * The guest can change its ring at any time.  An index or an entry is read once
+ * and bounded before it is used; a request's header is copied before anything
+ * in it is looked at.
+ */
+#include "internal.h"
+
+/*
+ * The barrier keeps the compiler from reading guest memory again instead of the
+ * copy.
+ */
+void vmri_copy_in(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    __asm__ __volatile__ ( "" : : : "memory" );
+}
+
+static uint32_t wq_slot(const struct vmri_wq *wq)
+{
+    uint32_t index = wq->cons & ((1U << wq->log2_entries) - 1);
+
+    return wq->offset + (index << wq->log2_stride);
+}
+
+int64_t vmri_wq_posted(const struct vmri_wq *wq)
+{
+    uint32_t posted;
+
+    if ( !wq->hdr )
+        return 0;
+
+    posted = env_load_acquire(&wq->hdr->prod) - wq->cons;
+
+    return posted <= 1U << wq->log2_entries ? (int64_t)posted : -1;
+}
+
+/* Entries start behind the request's header, or lie in the indirect list. */
+static void cursor_init(struct vmri_cursor *sgl, const struct vmri_qp *qp,
+                        uint32_t offset, uint32_t num, bool indirect,
+                        uint32_t ind_start)
+{
+    *sgl = (struct vmri_cursor){
+        .region = &qp->region,
+        .offset = indirect ? qp->ind_offset : offset,
+        .start = indirect ? ind_start : 0,
+        .mask = indirect ? (1U << qp->ind_log2_entries) - 1 : ~0U,
+        .num = num,
+    };
+}
+
+static void cursor_read(const struct vmri_cursor *sgl, uint32_t n,
+                        struct vmri_sge *sge)
+{
+    uint32_t index = (sgl->start + n) & sgl->mask;
+
+    if ( sgl->copy )
+        *sge = sgl->copy[n];
+    else
+        vmri_copy_in(sge, vmri_region_at(sgl->region, sgl->offset +
+                                         index * sizeof(*sge)), sizeof(*sge));
+}
+
+bool vmri_cursor_next(struct vmri_cursor *sgl)
+{
+    if ( sgl->next == sgl->num )
+        return false;
+
+    cursor_read(sgl, sgl->next++, &sgl->cur);
+    sgl->used = 0;
+
+    return true;
+}
+
+bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want)
+{
+    struct vmri_sge sge;
+    uint64_t sum = 0;
+    uint32_t n;
+
+    for ( n = 0; sum < want && n < sgl->num; n++ )
+    {
+        cursor_read(sgl, n, &sge);
+        sum += sge.length;
+    }
+
+    return sum >= want;
+}
+
+bool vmri_cursor_skip(struct vmri_cursor *sgl, uint64_t bytes)
+{
+    while ( bytes )
+    {
+        uint32_t here = sgl->cur.length - sgl->used;
+
+        if ( here > bytes )
+            here = bytes;
+        sgl->used += here;
+        bytes -= here;
+
+        if ( bytes && !vmri_cursor_next(sgl) )
+            return false;
+    }
+
+    return true;
+}
+
+int vmri_send_fetch(struct vmri_qp *qp)
+{
+    int64_t posted = vmri_wq_posted(&qp->sq);
+    struct vmri_tx *tx = &qp->tx;
+    uint32_t slot = wq_slot(&qp->sq);
+
+    if ( posted <= 0 )
+        return posted ? -EINVAL : 0;
+
+    vmri_copy_in(&tx->wqe, vmri_region_at(&qp->region, slot), sizeof(tx->wqe));
+    slot += sizeof(tx->wqe);
+
+    tx->active = true;
+    tx->claimed = false;
+    tx->retry = qp->attr.retry_cnt + 1;
+    tx->rnr = qp->attr.rnr_retry;
+    tx->status = VMRI_WC_SUCCESS;
+    tx->vendor_err = VMRI_VERR_NONE;
+    tx->done = 0;
+    /* Entries fit their slot, and inline data does not cross a page. */
+    tx->data = tx->wqe.flags & VMRI_SEND_INLINE
+               ? vmri_region_at(&qp->region, slot) : NULL;
+    cursor_init(&tx->sgl, qp, slot, tx->data ? 0 : tx->wqe.num_sge,
+                tx->wqe.flags & VMRI_SEND_INDIRECT, tx->wqe.ind_start);
+
+    return 1;
+}
+
+static bool opcode_allowed(const struct vmri_qp *qp, unsigned int opcode)
+{
+    switch ( opcode )
+    {
+    case VMRI_WR_SEND:
+    case VMRI_WR_SEND_WITH_IMM:
+        return true;
+
+    case VMRI_WR_RDMA_WRITE:
+    case VMRI_WR_RDMA_WRITE_WITH_IMM:
+    case VMRI_WR_RDMA_READ:
+        return !vmri_qp_datagram(qp);
+
+    default:
+        return false;
+    }
+}
+
+/* VMRI_VERR_NONE, or what is wrong with the flags and the number of entries. */
+static uint16_t check_layout(const struct vmri_qp *qp,
+                             const struct vmri_send_wqe *wqe)
+{
+    bool is_inline = wqe->flags & VMRI_SEND_INLINE;
+    bool indirect = wqe->flags & VMRI_SEND_INDIRECT;
+
+    if ( wqe->flags & ~VMRI_SEND_FLAGS )
+        return VMRI_VERR_FLAGS;
+
+    if ( is_inline && (indirect || wqe->opcode == VMRI_WR_RDMA_READ) )
+        return VMRI_VERR_FLAGS;
+
+    if ( indirect && (!qp->kernel || !qp->ind_log2_entries) )
+        return VMRI_VERR_FLAGS;
+
+    if ( !is_inline &&
+         wqe->num_sge > (indirect ? 1U << qp->ind_log2_entries
+                                  : qp->sq.max_sge) )
+        return VMRI_VERR_SGES;
+
+    return VMRI_VERR_NONE;
+}
+
+bool vmri_send_check(struct vmri_qp *qp)
+{
+    struct vmri_tx *tx = &qp->tx;
+    const struct vmri_send_wqe *wqe = &tx->wqe;
+    uint32_t limit = vmri_qp_datagram(qp) ? VMRI_MTU : VMRI_MAX_MSG;
+
+    tx->status = VMRI_WC_LOC_QP_OP_ERR;
+    tx->vendor_err = opcode_allowed(qp, wqe->opcode) ? check_layout(qp, wqe)
+                                                     : VMRI_VERR_OPCODE;
+    if ( tx->vendor_err )
+        return false;
+
+    if ( wqe->flags & VMRI_SEND_INLINE )
+        limit = qp->max_inline;
+
+    if ( wqe->length > limit ||
+         (!tx->data && !vmri_cursor_holds(&tx->sgl, wqe->length)) )
+    {
+        tx->status = VMRI_WC_LOC_LEN_ERR;
+        tx->vendor_err = VMRI_VERR_LENGTH;
+        return false;
+    }
+
+    tx->status = VMRI_WC_SUCCESS;
+
+    return true;
+}
+
+/*
+ * Entries that a datagram needs are copied, since several senders may fill
+ * receives of one queue at once, and its slots are given back in order.
+ */
+static void recv_privatise(struct vmri_cursor *sgl, struct vmri_sge *copy)
+{
+    uint32_t n;
+
+    if ( sgl->num > VMRI_MAX_SGE )
+        sgl->num = VMRI_MAX_SGE;
+    for ( n = 0; n < sgl->num; n++ )
+        cursor_read(sgl, n, &copy[n]);
+    sgl->copy = copy;
+}
+
+int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
+                    struct vmri_sge *copy)
+{
+    int64_t posted = vmri_wq_posted(&qp->rq);
+    uint32_t slot, limit;
+    struct vmri_recv_wqe wqe;
+    bool indirect;
+
+    if ( posted <= 0 )
+        return posted ? -EINVAL : 0;
+
+    slot = wq_slot(&qp->rq);
+    vmri_copy_in(&wqe, vmri_region_at(&qp->region, slot), sizeof(wqe));
+
+    indirect = (wqe.flags & VMRI_RECV_INDIRECT) && qp->kernel &&
+               qp->ind_log2_entries;
+    limit = indirect ? 1U << qp->ind_log2_entries : qp->rq.max_sge;
+
+    rx->wr_id = wqe.wr_id;
+    rx->done = 0;
+    /* Of too many entries, those that there may be count. */
+    cursor_init(&rx->sgl, qp, slot + sizeof(wqe),
+                wqe.num_sge < limit ? wqe.num_sge : limit, indirect,
+                wqe.ind_start);
+    if ( copy )
+        recv_privatise(&rx->sgl, copy);
+
+    return 1;
+}
+
+void vmri_recv_take(struct vmri_qp *qp)
+{
+    qp->rq.cons++;
+}
+
+void vmri_recv_release(struct vmri_qp *qp)
+{
+    env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
