@@ -119,7 +119,13 @@ compile_parts() {
 	for part in $PARTS; do
 		if [ -d "$TREE/$part" ]; then
 			mkdir -p "$work/$part"
-			sync_into "$TREE/$part/" "$work/$part/"
+			# What is excluded is what was built here: it stays.
+			sync_into --delete --exclude='*.o' --exclude='*.ko' \
+				--exclude='.*' --exclude='*.mod' --exclude='*.mod.c' \
+				--exclude=Module.symvers --exclude=modules.order \
+				"$TREE/$part/" "$work/$part/"
+		else
+			rm -rf "${work:?}/$part"
 		fi
 	done
 	if [ -e "$work/libsoftib/Makefile" ]; then

@@ -151,7 +151,7 @@ start_qemu() {
 	mkdir -p "$CACHE/tmp"
 	setsid "$LAB_LIB/keeper.sh" "$QEMU_ROOT" "$CACHE:$CACHE" "$RUN:$RUN" -- \
 		setpriv --pdeathsig KILL -- \
-		env TMPDIR="$CACHE/tmp" qemu-system-x86_64 \
+		env TMPDIR="$CACHE/tmp" nice -n -5 qemu-system-x86_64 \
 		"${accel[@]}" -smp 2 \
 		-m "$((DOM0_MEMORY + 2 * memory + 400))M" \
 		-name "softib-lab-$LAB_NAME" -display none -no-reboot -nodefaults \
