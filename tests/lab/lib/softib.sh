@@ -37,7 +37,7 @@ has_device() {
 # Lays a folder over a running machine's root.
 lay_over() {
 	tar -C "$2" -cf - . |
-		ssh -F "$RUN/ssh_config" "$1" -- tar -C / --no-same-owner -xf -
+		ssh -F "$RUN/ssh_config" "$1" -- tar -C / --no-same-owner -m -xf -
 }
 
 lab_reload() {
