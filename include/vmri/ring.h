@@ -133,6 +133,9 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
 #define VMRI_SEND_INDIRECT	0x10	/* kernel queues: SGEs in the indirect list */
 #define VMRI_SEND_FLAGS		0x1f
 
+/* Entries of the indirect list that one request may have. */
+#define VMRI_MAX_INDIRECT	1024
+
 /* A Q_Key in a request with this bit set stands for the QP's own. */
 #define VMRI_QKEY_OWN		0x80000000U
 

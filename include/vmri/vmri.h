@@ -189,9 +189,10 @@ VMRI_ASSERT_SIZE(vmri_cq_create, 32);
 /*
  * VMRI_OP_qp_create.  The region starts with a struct vmri_qp_hdr; the queues
  * lie at *_offset, a multiple of their stride, neither within the header nor
- * over each other.  A queue may be absent: all its fields are zero.  The send stride is at least 64 + 16 * max_send_sge and
- * 64 + max_inline bytes, the receive stride 16 + 16 * max_recv_sge, both powers
- * of two and no more than a page.  Both queues start empty: cons becomes what prod is.
+ * over each other.  A queue may be absent: all its fields are zero.  The send
+ * stride is at least 64 + 16 * max_send_sge and 64 + max_inline bytes, the
+ * receive stride 16 + 16 * max_recv_sge, both powers of two and no more than a
+ * page.  Both queues start empty: cons becomes what prod is.
  * -EBUSY: QP0 or QP1 exists already, or the requested number is taken.
  */
 struct vmri_qp_create {

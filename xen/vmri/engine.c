@@ -11,6 +11,8 @@
 
 /* What a request costs beside its bytes: 256 small ones are one call's worth. */
 #define REQUEST_COST    1024U
+/* What each entry of its list costs. */
+#define ENTRY_COST      16U
 /* A request that is only flushed. */
 #define FLUSH_COST      256U
 
@@ -132,7 +134,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
                 vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
                 return RUN_MORE;
             }
-            spend(budget, REQUEST_COST);
+            spend(budget, REQUEST_COST + qp->tx.sgl.num * ENTRY_COST);
         }
 
         switch ( one_step(qp, budget) )
@@ -295,11 +297,6 @@ void vmri_own(struct vmri_qp *qp)
         env_relax();
 }
 
-void vmri_disown(struct vmri_qp *qp)
-{
-    env_store_release(&qp->busy, 0);
-}
-
 static void set_running(struct vmri_qp *qp, uint32_t running)
 {
     if ( qp->sq.hdr )
@@ -328,12 +325,19 @@ int vmri_run(struct vmri_qp *qp)
              vmri_wq_posted(&qp->sq) )
             env_store(&qp->again, 1);
 
-        vmri_disown(qp);
+        env_store_release(&qp->busy, 0);
         env_mb();
         spend(&budget, FLUSH_COST);
     } while ( env_load(&qp->again) && budget );
 
     return rc == RUN_MORE || env_load(&qp->again) ? VMRI_SCHEDULE_MORE : 0;
+}
+
+void vmri_disown(struct vmri_qp *qp)
+{
+    env_store_release(&qp->busy, 0);
+    if ( vmri_run(qp) )
+        vmri_ready(qp);
 }
 
 void vmri_wake_peer(struct vmri_qp *qp)
@@ -364,6 +368,21 @@ void vmri_wake_peer(struct vmri_qp *qp)
     vmri_fabric_peer_put(dev);
 }
 
+/* A sender waits and there is a receive now: let it go on. */
+static void serve_waiter(struct vmri_qp *qp)
+{
+    bool wake;
+
+    env_lock(&qp->lock);
+    wake = vmri_wq_posted(&qp->rq) && env_xchg(&qp->rq_wanted, 0);
+    if ( wake && qp->attr.state != VMRI_QPS_ERR )
+        env_store(&qp->rq.hdr->wait, 0);
+    env_unlock(&qp->lock);
+
+    if ( wake )
+        vmri_wake_peer(qp);
+}
+
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
 {
     struct vmri_qp *qp = vmri_table_get(&dev->qps, qpn);
@@ -374,14 +393,8 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
 
     vmri_count(dev, doorbells, 1);
 
-    if ( env_load(&qp->rq_wanted) && env_xchg(&qp->rq_wanted, 0) )
-    {
-        env_lock(&qp->lock);
-        if ( qp->attr.state != VMRI_QPS_ERR )
-            env_store(&qp->rq.hdr->wait, 0);
-        env_unlock(&qp->lock);
-        vmri_wake_peer(qp);
-    }
+    if ( env_load(&qp->rq_wanted) )
+        serve_waiter(qp);
 
     rc = vmri_run(qp);
     vmri_table_put(&dev->qps, qpn);

@@ -611,7 +611,10 @@ static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
 /* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
 int vmri_run(struct vmri_qp *qp);
-/* Become the owner of a send queue, waiting for the one that is; and cease. */
+/*
+ * Become the owner of a send queue, waiting for the one that is; and cease, doing
+ * what was posted, or is to be flushed, by now.
+ */
 void vmri_own(struct vmri_qp *qp);
 void vmri_disown(struct vmri_qp *qp);
 /* Have the owner's driver call schedule. */

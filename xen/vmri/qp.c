@@ -196,24 +196,27 @@ static size_t qp_bytes(uint8_t type)
            (type == VMRI_QPT_RC ? 0 : VMRI_MAX_SGE * sizeof(struct vmri_sge));
 }
 
-static struct vmri_qp *qp_alloc(struct vmri_dev *dev, uint8_t type)
+static int qp_alloc(struct vmri_dev *dev, uint8_t type, struct vmri_qp **result)
 {
     struct vmri_qp *qp;
+    int rc = vmri_charge(dev, VMRI_RES_QP, 1);
 
-    if ( vmri_charge(dev, VMRI_RES_QP, 1) )
-        return NULL;
+    if ( rc )
+        return rc;
 
     qp = vmri_alloc(dev, qp_bytes(type));
     if ( !qp )
-        vmri_uncharge(dev, VMRI_RES_QP, 1);
-    else
     {
-        qp->dev = dev;
-        if ( type != VMRI_QPT_RC )
-            qp->rx_sge = (struct vmri_sge *)(qp + 1);
+        vmri_uncharge(dev, VMRI_RES_QP, 1);
+        return -ENOMEM;
     }
 
-    return qp;
+    qp->dev = dev;
+    if ( type != VMRI_QPT_RC )
+        qp->rx_sge = (struct vmri_sge *)(qp + 1);
+    *result = qp;
+
+    return 0;
 }
 
 static void qp_free(struct vmri_dev *dev, struct vmri_qp *qp)
@@ -251,9 +254,9 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
     if ( !bytes || arg->qpn == 1 )
         return -EINVAL;
 
-    qp = qp_alloc(dev, arg->type);
-    if ( !qp )
-        return -ENOSPC;
+    rc = qp_alloc(dev, arg->type, &qp);
+    if ( rc )
+        return rc;
 
     rc = -ENOENT;
     if ( !use_all(dev, qp, arg) )
@@ -404,10 +407,6 @@ int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg)
         entered(qp, state, arg);
 
     vmri_disown(qp);
-
-    /* What was posted meanwhile, or is to be flushed. */
-    if ( !rc && vmri_run(qp) )
-        vmri_ready(qp);
     vmri_table_put(&dev->qps, arg->qpn);
 
     return rc;
@@ -421,13 +420,15 @@ int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg)
     if ( !qp )
         return -ENOENT;
 
+    vmri_own(qp);
     env_lock(&qp->lock);
     *arg = qp->attr;
     env_unlock(&qp->lock);
+    arg->sq_draining = arg->state == VMRI_QPS_SQD && qp->tx.active;
+    vmri_disown(qp);
 
     arg->qpn = qpn;
     arg->cur_state = arg->state;
-    arg->sq_draining = arg->state == VMRI_QPS_SQD && env_load(&qp->tx.active);
     vmri_table_put(&dev->qps, qpn);
 
     return 0;

@@ -411,8 +411,8 @@ enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
     rc = step(qp, peer, budget);
     vmri_peer_put(peer);
 
-    /* The peer answered: its silence is counted from here anew. */
-    if ( rc == VMRI_STEP_MORE )
+    /* The peer answered: its silence is counted anew. */
+    if ( rc == VMRI_STEP_MORE || rc == VMRI_STEP_PARKED )
         qp->tx.retry = qp->attr.retry_cnt + 1;
 
     return rc;

@@ -153,6 +153,14 @@ static bool opcode_allowed(const struct vmri_qp *qp, unsigned int opcode)
     }
 }
 
+/* A bound on the time that a peer spends on one request's list, too. */
+static uint32_t max_indirect(const struct vmri_qp *qp)
+{
+    uint32_t entries = 1U << qp->ind_log2_entries;
+
+    return entries < VMRI_MAX_INDIRECT ? entries : VMRI_MAX_INDIRECT;
+}
+
 /* VMRI_VERR_NONE, or what is wrong with the flags and the number of entries. */
 static uint16_t check_layout(const struct vmri_qp *qp,
                              const struct vmri_send_wqe *wqe)
@@ -170,8 +178,7 @@ static uint16_t check_layout(const struct vmri_qp *qp,
         return VMRI_VERR_FLAGS;
 
     if ( !is_inline &&
-         wqe->num_sge > (indirect ? 1U << qp->ind_log2_entries
-                                  : qp->sq.max_sge) )
+         wqe->num_sge > (indirect ? max_indirect(qp) : qp->sq.max_sge) )
         return VMRI_VERR_SGES;
 
     return VMRI_VERR_NONE;
@@ -236,7 +243,7 @@ int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
 
     indirect = (wqe.flags & VMRI_RECV_INDIRECT) && qp->kernel &&
                qp->ind_log2_entries;
-    limit = indirect ? 1U << qp->ind_log2_entries : qp->rq.max_sge;
+    limit = indirect ? max_indirect(qp) : qp->rq.max_sge;
 
     rx->wr_id = wqe.wr_id;
     rx->done = 0;
