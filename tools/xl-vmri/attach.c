@@ -132,19 +132,17 @@ int cmd_detach(const struct options *opt, int argc, char **argv)
 {
     struct writer w = { .json = opt->json };
     struct vmri_ctl_info info;
-    uint32_t domid;
-    uint64_t dev_id;
+    uint32_t domid, dev_id;
     int rc;
 
-    if (!parse_number("id", argv[1], 0, VMRI_MAX_DEVS - 1, &dev_id))
+    if (!parse_dev_id(argv[1], &dev_id))
         return RC_USAGE;
     if (!session_open() || !session_domain(argv[0], &domid))
         return RC_FAILURE;
 
     rc = call_info_one(domid, dev_id, &info);
     if (rc == -ENOENT) {
-        report("%s has no device %u", domain_text(domid),
-               (unsigned int)dev_id);
+        report("%s has no device %u", domain_text(domid), dev_id);
         return RC_FAILURE;
     }
     if (!rc && !opt->force && !close_frontend(domid, dev_id, opt->timeout))
@@ -156,7 +154,7 @@ int cmd_detach(const struct options *opt, int argc, char **argv)
     if (!rc || rc == -ENODEV || rc == -ESRCH)
         rc = store_remove_device(domid, dev_id);
     if (rc) {
-        report("cannot detach device %u of %s: %s", (unsigned int)dev_id,
+        report("cannot detach device %u of %s: %s", dev_id,
                domain_text(domid), error_text(rc));
         return RC_FAILURE;
     }

@@ -104,7 +104,8 @@ int call_info(struct vmri_ctl_info *info)
 }
 
 /* The first device at or after (domid, dev_id). */
-static int info_from(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info)
+static int info_from(uint32_t domid, uint32_t dev_id,
+                     struct vmri_ctl_info *info)
 {
     memset(info, 0, sizeof(*info));
     info->domid = domid;

@@ -15,7 +15,8 @@ struct field {
 };
 
 #define FIELD(type, member) \
-    { #member, offsetof(struct type, member), sizeof(((struct type *)0)->member) }
+    { #member, offsetof(struct type, member), \
+      sizeof(((struct type *)0)->member) }
 
 static const struct field usage_fields[] = {
     FIELD(vmri_usage, pds),
@@ -97,7 +98,8 @@ static void list_line(struct writer *w, const struct vmri_ctl_info *info)
     char *name = store_domain_name(info->domid);
     char guid[GUID_TEXT_SIZE];
 
-    printf("%-20s %5u %2u %8u %5u  %s  %-12s %-4s %12llu %14llu %12llu %14llu\n",
+    printf("%-20s %5u %2u %8u %5u  %s  %-12s %-4s"
+           " %12llu %14llu %12llu %14llu\n",
            name ? name : "-", info->domid, info->dev_id, info->fabric,
            info->lid, guid_text(info->guid, guid), state ? state : "-",
            info->in_use ? "yes" : "no",
@@ -154,7 +156,8 @@ int cmd_list(const struct options *opt, int argc, char **argv)
         return RC_FAILURE;
 
     if (!opt->json)
-        printf("%-20s %5s %2s %8s %5s  %-19s  %-12s %-4s %12s %14s %12s %14s\n",
+        printf("%-20s %5s %2s %8s %5s  %-19s  %-12s %-4s"
+               " %12s %14s %12s %14s\n",
                "DOMAIN", "DOMID", "ID", "FABRIC", "LID", "GUID", "STATE",
                "USED", "TX-MSGS", "TX-BYTES", "RX-MSGS", "RX-BYTES");
     rc = for_each_device(&w, argc ? &domid : NULL,
@@ -203,13 +206,12 @@ int cmd_info(const struct options *opt, int argc, char **argv)
 {
     struct writer w = { .json = opt->json };
     struct vmri_ctl_info info;
-    uint64_t dev_id = 0;
-    uint32_t domid;
+    uint32_t domid, dev_id = 0;
     int rc;
 
     if (!argc)
         return info_host(opt);
-    if (argc > 1 && !parse_number("id", argv[1], 0, VMRI_MAX_DEVS - 1, &dev_id))
+    if (argc > 1 && !parse_dev_id(argv[1], &dev_id))
         return RC_USAGE;
     if (!session_open() || !session_domain(argv[0], &domid))
         return RC_FAILURE;
@@ -217,8 +219,7 @@ int cmd_info(const struct options *opt, int argc, char **argv)
     if (argc > 1) {
         rc = call_info_one(domid, dev_id, &info);
         if (rc == -ENOENT) {
-            report("%s has no device %u", domain_text(domid),
-                   (unsigned int)dev_id);
+            report("%s has no device %u", domain_text(domid), dev_id);
             return RC_FAILURE;
         }
         if (!rc)

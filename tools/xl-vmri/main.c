@@ -71,7 +71,7 @@ static bool parse_options(int argc, char **argv, struct options *opt,
             *rc = RC_OK;
             return false;
         case 'V':
-            printf("xl-vmri %s (VMRI ABI %u)\n", VERSION, VMRI_ABI_VERSION);
+            printf("xl-vmri %s (VMRI ABI %d)\n", VERSION, VMRI_ABI_VERSION);
             *rc = RC_OK;
             return false;
         default:

@@ -13,7 +13,7 @@
 #define DEC_DIGITS "0123456789"
 #define HEX_DIGITS DEC_DIGITS "abcdefABCDEF"
 
-/* strtoull() takes blanks, signs and prefixes, which are none of our numbers. */
+/* strtoull() takes blanks, signs, prefixes: none of that is a number here. */
 static bool has_only(const char *text, const char *digits)
 {
     return *text && !text[strspn(text, digits)];
@@ -56,6 +56,16 @@ bool parse_number(const char *what, const char *text, uint64_t min,
     return true;
 }
 
+bool parse_dev_id(const char *text, uint32_t *dev_id)
+{
+    uint64_t value;
+
+    if (!parse_number("id", text, 0, VMRI_MAX_DEVS - 1, &value))
+        return false;
+    *dev_id = value;
+    return true;
+}
+
 /* Without colons, or with all three. */
 bool parse_guid(const char *text, uint64_t *guid)
 {
@@ -86,7 +96,8 @@ const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE])
 {
     snprintf(buffer, GUID_TEXT_SIZE, "%04x:%04x:%04x:%04x",
              (unsigned int)(guid >> 48), (unsigned int)(guid >> 32 & 0xffff),
-             (unsigned int)(guid >> 16 & 0xffff), (unsigned int)(guid & 0xffff));
+             (unsigned int)(guid >> 16 & 0xffff),
+             (unsigned int)(guid & 0xffff));
     return buffer;
 }
 

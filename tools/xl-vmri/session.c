@@ -66,7 +66,7 @@ bool session_open_any(struct vmri_version *version)
         report("%s", error_text(rc));
         return false;
     } else if (version->abi_version != VMRI_ABI_VERSION) {
-        report("the hypervisor's VMRI has ABI version %u, this tool needs %u",
+        report("the hypervisor's VMRI has ABI version %u, this tool needs %d",
                version->abi_version, VMRI_ABI_VERSION);
         return false;
     }

@@ -149,11 +149,9 @@ static int transact(int (*body)(xs_transaction_t t,
     return -EAGAIN;
 }
 
-static int write_key(xs_transaction_t t, const char *dir, const char *key,
-                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static int write_key(xs_transaction_t t, const char *dir, const char *key,
-                     const char *fmt, ...)
+static int __attribute__((format(printf, 4, 5)))
+write_key(xs_transaction_t t, const char *dir, const char *key,
+          const char *fmt, ...)
 {
     char path[PATH_SIZE + 16], value[PATH_SIZE];
     va_list args;

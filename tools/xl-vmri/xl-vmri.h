@@ -66,8 +66,8 @@ int cmd_info(const struct options *opt, int argc, char **argv);
 /* session.c */
 
 /*
- * Open the hypervisor and xenstore, and see that VMRI is there.  Reports what is
- * missing and returns false.  session_close() is harmless after a failure.
+ * Open the hypervisor and xenstore, and see that VMRI is there.  Reports what
+ * is missing and returns false.  session_close() is harmless after a failure.
  */
 bool session_open(void);
 void session_close(void);
@@ -94,6 +94,7 @@ bool parse_number(const char *what, const char *text, uint64_t min,
                   uint64_t max, uint64_t *value);
 /* 16 hexadecimal digits, with or without 0x or colons between four of each. */
 bool parse_guid(const char *text, uint64_t *guid);
+bool parse_dev_id(const char *text, uint32_t *dev_id);
 /* key=value words into *attach, whose domid is left alone. */
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach);
 /* Decimal digits alone; reports nothing. */

@@ -40,7 +40,7 @@ struct fake_store {
         DRIVER_CLOSES_LATER,
         DRIVER_DIES,            /* domain 1, with all it has */
     } driver;
-    unsigned int fail_writes;   /* writes until one fails with ENOSPC; 0: none */
+    unsigned int fail_writes;   /* the write that fails with ENOSPC; 0: none */
     unsigned int handles, watches;
 };
 extern struct fake_store fake_store;
