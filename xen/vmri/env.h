@@ -20,12 +20,14 @@
 #include <xen/mm.h>
 #include <xen/nospec.h>
 #include <xen/sched.h>
+#include <xen/softirq.h>
 #include <xen/spinlock.h>
 #include <xen/string.h>
 #include <xen/time.h>
 #include <xen/timer.h>
 #include <asm/page.h>
 #else
+#include <stdio.h>
 #include "env_user.h"
 #endif
 
@@ -215,10 +217,18 @@ void env_timer_kill(struct env_timer *t);
 /* Should a long command stop here, to be continued? */
 bool env_preempt(void);
 
-/* For the console dump only. */
+/*
+ * For the console dump only.  The console is slow: between lines, others get
+ * their turn.
+ */
 #ifdef __XEN__
 #define env_print(fmt, ...) printk(fmt, ## __VA_ARGS__)
+static inline void env_dump_yield(void)
+{
+    process_pending_softirqs();
+}
 #else
+static inline void env_dump_yield(void) {}
 void env_print(const char *fmt, ...) __attribute__((__format__(__printf__, 1, 2)));
 #endif
 

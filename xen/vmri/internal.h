@@ -235,6 +235,7 @@ void vmri_free_page(struct vmri_dev *dev, void *p);
 void vmri_limits_default(struct vmri_dev *dev);
 /* What is charged to the device, and the memory of its tables. */
 void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage);
+void vmri_counters_get(const struct vmri_dev *dev, struct vmri_counters *to);
 
 /* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
 struct vmri_fabric *vmri_fabric_get(uint32_t id);   /* made when new; NULL: memory */
@@ -272,6 +273,8 @@ struct vmri_domain *vmri_domain_make(struct domain *d);
  * NULL: no more.
  */
 struct vmri_dev *vmri_dev_next(uint32_t *domid, uint32_t *dev_id);
+/* How many domains have state, and how many devices are being detached. */
+void vmri_domains_count(uint32_t *domains_nr, uint32_t *dying);
 
 /* dev.c */
 /* Give the domain a device; the caller has looked at arg's ranges. */
@@ -443,13 +446,14 @@ struct vmri_mr {
     struct vmri_frame_array chunks;
 
     /* The rest serves registering and deregistering. */
-    enum vmri_mr_state state;   /* by dev->lock, as all below but as noted */
-    bool busy;                  /* a call is at it: it owns `pinned` and `gfns` */
+    enum vmri_mr_state state;   /* by dev->lock */
+    bool busy;                  /* a call is at it: it owns what follows */
+    int error;                  /* why a registration is given up */
     uint32_t pinned;            /* frames */
     uint64_t gfns;              /* guest address of the list */
     uint32_t edge;              /* first page that does not follow its neighbour */
     uint32_t edges;             /* distances of the others to it, ORed */
-    struct list_head pending;
+    struct list_head pending;   /* by dev->lock */
 };
 
 int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,

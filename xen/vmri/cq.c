@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: completion queues.
+ */
+#include "internal.h"
+
+static struct vmri_cq_hdr *cq_hdr(const struct vmri_cq *cq)
+{
+    return vmri_region_at(&cq->region, 0);
+}
+
+/* Does the guest wait for this one?  It is told once.  By cq->lock. */
+static bool cq_disarm(struct vmri_cq *cq, const struct vmri_cqe *cqe)
+{
+    struct vmri_cq_hdr *hdr = cq_hdr(cq);
+    uint32_t arm;
+
+    /* The guest arms, then looks at prod; here it is the other way round. */
+    env_mb();
+
+    arm = env_load(&hdr->arm);
+    if ( arm != VMRI_ARM_NEXT &&
+         (arm != VMRI_ARM_SOLICITED ||
+          (!cqe->status && !(cqe->flags & VMRI_WC_SOLICITED))) )
+        return false;
+
+    /* What it arms for between these two, it sees in the ring. */
+    env_store(&hdr->arm, VMRI_ARM_NONE);
+
+    return true;
+}
+
+static void cq_count(struct vmri_cq *cq, const struct vmri_cqe *cqe)
+{
+    vmri_count(cq->dev, completions, 1);
+    if ( cqe->status == VMRI_WC_WR_FLUSH_ERR )
+        vmri_count(cq->dev, flushed, 1);
+    else if ( cqe->status )
+        vmri_count(cq->dev, errors, 1);
+}
+
+/* Write an entry.  False: no room, now or at some time before.  By cq->lock. */
+static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
+{
+    struct vmri_cq_hdr *hdr = cq_hdr(cq);
+    uint32_t size = 1U << cq->log2_entries;
+    uint32_t slot = cq->prod & (size - 1);
+
+    if ( cq->overflow || cq->prod - env_load_acquire(&hdr->cons) >= size )
+        return false;
+
+    cqe->timestamp = env_now();
+    *(struct vmri_cqe *)vmri_region_at(&cq->region, VMRI_RING_OFFSET +
+                                       slot * sizeof(*cqe)) = *cqe;
+    env_store_release(&hdr->prod, ++cq->prod);
+
+    return true;
+}
+
+bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe)
+{
+    bool written, raise;
+
+    env_lock(&cq->lock);
+
+    written = cq_write(cq, cqe);
+    raise = written ? cq_disarm(cq, cqe) : !cq->overflow;
+    if ( !written && !cq->overflow )
+    {
+        cq->overflow = true;
+        env_store(&cq_hdr(cq)->overflow, 1);
+    }
+
+    env_unlock(&cq->lock);
+
+    if ( written )
+        cq_count(cq, cqe);
+    if ( raise )
+        vmri_event_raise(cq->eq, &cq->source,
+                         written ? VMRI_EVENT_COMPLETION : VMRI_EVENT_CQ_ERR);
+
+    return written;
+}
+
+static void cq_free(struct vmri_dev *dev, struct vmri_cq *cq)
+{
+    vmri_region_destroy(dev, &cq->region);
+    vmri_unuse(dev, cq->eq);
+    vmri_free(dev, cq, sizeof(*cq));
+}
+
+/* A CQ with its EQ and memory, without number. */
+static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
+                    struct vmri_cq **out)
+{
+    struct vmri_cq *cq = vmri_alloc(dev, sizeof(*cq));
+    int ret = -ENOENT;
+
+    if ( !cq )
+        return -ENOMEM;
+
+    cq->dev = dev;
+    cq->log2_entries = arg->log2_entries;
+    env_lock_init(&cq->lock, LEVEL_CQ);
+
+    cq->eq = vmri_use(dev, &dev->eqs, arg->eq);
+    if ( !cq->eq )
+        goto free;
+
+    ret = vmri_region_create(dev, &arg->frames, VMRI_RING_OFFSET +
+                             (sizeof(struct vmri_cqe) << arg->log2_entries),
+                             &cq->region);
+    if ( ret )
+        goto unuse;
+
+    memset(cq_hdr(cq), 0, sizeof(struct vmri_cq_hdr));
+    *out = cq;
+
+    return 0;
+
+ unuse:
+    vmri_unuse(dev, cq->eq);
+ free:
+    vmri_free(dev, cq, sizeof(*cq));
+
+    return ret;
+}
+
+int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg)
+{
+    struct vmri_cq *cq;
+    int ret;
+
+    if ( arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] ||
+         arg->reserved1 || arg->log2_entries >= 32 ||
+         1U << arg->log2_entries > VMRI_MAX_CQE )
+        return -EINVAL;
+
+    ret = vmri_charge(dev, VMRI_RES_CQ, 1);
+    if ( ret )
+        return ret;
+
+    ret = cq_alloc(dev, arg, &cq);
+    if ( ret )
+        goto uncharge;
+
+    ret = vmri_table_reserve(&dev->cqs, VMRI_HANDLE_ANY, &cq->handle);
+    if ( ret )
+        goto free;
+
+    vmri_source_init(&cq->source, cq->handle);
+    arg->handle = cq->handle;
+    ret = vmri_publish(dev, &dev->cqs, cq->handle, cq);
+    if ( !ret )
+        return 0;
+
+    vmri_table_release(&dev->cqs, cq->handle);
+ free:
+    cq_free(dev, cq);
+ uncharge:
+    vmri_uncharge(dev, VMRI_RES_CQ, 1);
+
+    return ret;
+}
+
+int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle)
+{
+    struct vmri_cq *cq;
+    void *obj;
+    int ret = vmri_kill_unused(dev, &dev->cqs, handle, &obj);
+
+    if ( ret )
+        return ret;
+
+    cq = obj;
+    vmri_source_fini(cq->eq, &cq->source);
+    vmri_table_release(&dev->cqs, handle);
+    cq_free(dev, cq);
+    vmri_uncharge(dev, VMRI_RES_CQ, 1);
+
+    return 0;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

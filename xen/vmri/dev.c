@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: devices, from attachment to detachment, and what they tell of
+ * themselves.
+ *
+ * A device that is being detached is no longer found by anybody: not by its
+ * domain's calls, not by its peers.  It waits in its domain's `dying` list, in
+ * any state of demolition, for the calls that finish it, one at a time.
+ */
+#include "internal.h"
+
+#define GID_PREFIX          0xfe80000000000000ULL   /* IBTA's default subnet */
+#define PKEY_DEFAULT        0xffffU
+#define PORT_ACTIVE         4
+#define MTU_4096            5
+
+/*
+ * The EUI-64 of a locally administered number of the Xen project's, which has
+ * room for any domid and dev_id: unique on this host.
+ */
+static uint64_t make_guid(uint32_t domid, uint32_t dev_id)
+{
+    BUILD_BUG_ON(VMRI_MAX_DEVS > 0x100);
+
+    return 0x02163efffe000000ULL | (domid & 0xffff) << 8 | dev_id;
+}
+
+static void dev_free(struct vmri_dev *dev)
+{
+    vmri_table_fini(&dev->pds);
+    vmri_table_fini(&dev->eqs);
+    vmri_table_fini(&dev->cqs);
+    vmri_table_fini(&dev->qps);
+    vmri_table_fini(&dev->mrs);
+    env_free(dev);
+}
+
+/* One slot for each object that the limit allows, and those not given out. */
+static int object_table(struct vmri_dev *dev, struct vmri_table *t,
+                        const struct vmri_handle_format *format,
+                        enum vmri_resource what)
+{
+    return vmri_table_init(t, format, dev->limit[what] + format->first);
+}
+
+static struct vmri_dev *dev_alloc(struct domain *d)
+{
+    struct vmri_dev *dev = env_alloc(sizeof(*dev));
+
+    if ( !dev )
+        return NULL;
+
+    dev->domain = d;
+    env_lock_init(&dev->lock, LEVEL_DEV);
+    INIT_LIST_HEAD(&dev->pending_mrs);
+    vmri_limits_default(dev);
+
+    if ( object_table(dev, &dev->pds, &vmri_format_plain, VMRI_RES_PD) ||
+         object_table(dev, &dev->eqs, &vmri_format_plain, VMRI_RES_EQ) ||
+         object_table(dev, &dev->cqs, &vmri_format_plain, VMRI_RES_CQ) ||
+         object_table(dev, &dev->qps, &vmri_format_qpn, VMRI_RES_QP) ||
+         object_table(dev, &dev->mrs, &vmri_format_key, VMRI_RES_MR) )
+    {
+        dev_free(dev);
+        return NULL;
+    }
+
+    vmri_park_init(&dev->park);
+
+    return dev;
+}
+
+/* Find a place for the device and show it.  Under vmri_control_lock. */
+static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
+{
+    struct vmri_domain *vd;
+    int ret;
+
+    if ( env_domain_dying(dev->domain) )
+        return -ESRCH;
+
+    vd = vmri_domain_make(dev->domain);
+    if ( !vd )
+        return -ENOMEM;
+
+    ret = vmri_table_reserve(&vd->devs, arg->dev_id, &dev->id);
+    if ( ret )
+        return ret == -EBUSY ? -EEXIST : ret;
+
+    dev->owner = vd;
+    dev->guid = arg->guid ?: make_guid(env_domid(dev->domain), dev->id);
+
+    ret = -ENOMEM;
+    dev->fabric = vmri_fabric_get(arg->fabric);
+    if ( !dev->fabric )
+        goto release;
+
+    ret = vmri_fabric_add(dev->fabric, dev, arg->lid);
+    if ( ret )
+        goto put;
+
+    vmri_table_publish(&vd->devs, dev->id, dev);
+
+    return 0;
+
+ put:
+    vmri_fabric_put(dev->fabric);
+ release:
+    vmri_table_release(&vd->devs, dev->id);
+
+    return ret;
+}
+
+int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg)
+{
+    struct vmri_dev *dev = dev_alloc(d);
+    int ret;
+
+    BUILD_BUG_ON(VMRI_DEV_ANY != VMRI_HANDLE_ANY);
+
+    if ( !dev )
+        return -ENOMEM;
+
+    env_lock(&vmri_control_lock);
+    ret = dev_place(dev, arg);
+    if ( !ret )
+    {
+        arg->dev_id = dev->id;
+        arg->lid = dev->lid;
+        arg->guid = dev->guid;
+    }
+    env_unlock(&vmri_control_lock);
+
+    if ( ret )
+    {
+        vmri_park_fini(&dev->park);
+        dev_free(dev);
+    }
+
+    return ret;
+}
+
+/* Let nobody find it any more.  Under vmri_control_lock. */
+static void dev_hide(struct vmri_dev *dev)
+{
+    vmri_fabric_remove(dev->fabric, dev);
+    vmri_table_kill(&dev->owner->devs, dev->id);
+    list_add_tail(&dev->dying, &dev->owner->dying);
+}
+
+/*
+ * Empty and free a hidden device whose `detaching` the caller has set.  The
+ * domain keeps the number until the end.
+ */
+static int dev_demolish(struct vmri_dev *dev)
+{
+    struct vmri_domain *vd = dev->owner;
+    int ret = vmri_dev_close(dev, false);
+
+    if ( !ret )
+        vmri_park_fini(&dev->park);
+
+    env_lock(&vmri_control_lock);
+    dev->detaching = false;
+    if ( !ret )
+    {
+        list_del(&dev->dying);
+        vmri_fabric_put(dev->fabric);
+        vmri_table_release(&vd->devs, dev->id);
+    }
+    env_unlock(&vmri_control_lock);
+
+    if ( !ret )
+        dev_free(dev);
+
+    return ret;
+}
+
+/* A device of the domain that is being detached.  Under vmri_control_lock. */
+static struct vmri_dev *find_dying(struct vmri_domain *vd, uint32_t dev_id)
+{
+    struct vmri_dev *dev;
+
+    list_for_each_entry ( dev, &vd->dying, dying )
+        if ( dev->id == dev_id )
+            return dev;
+
+    return NULL;
+}
+
+/* The same for one that is not; the lock keeps it, not a reference. */
+static struct vmri_dev *find_visible(struct vmri_domain *vd, uint32_t dev_id)
+{
+    struct vmri_dev *dev = vmri_table_get(&vd->devs, dev_id);
+
+    if ( dev )
+        vmri_dev_put(dev);
+
+    return dev;
+}
+
+int vmri_dev_detach(struct domain *d, uint32_t dev_id, bool again)
+{
+    struct vmri_domain *vd;
+    struct vmri_dev *dev;
+    int ret = 0;
+
+    env_lock(&vmri_control_lock);
+
+    vd = *env_domain_state(d);
+    dev = vd ? find_dying(vd, dev_id) : NULL;
+    if ( vd && !dev && !again )
+    {
+        dev = find_visible(vd, dev_id);
+        if ( dev )
+            dev_hide(dev);
+    }
+
+    if ( !dev )
+        ret = again ? 0 : -ENODEV;
+    else if ( dev->detaching )
+        ret = again ? -ERESTART : -EBUSY;
+    else
+        dev->detaching = true;
+
+    env_unlock(&vmri_control_lock);
+
+    return ret || !dev ? ret : dev_demolish(dev);
+}
+
+int vmri_dev_detach_all(struct vmri_domain *vd)
+{
+    uint32_t index = 0, id;
+    struct vmri_dev *dev;
+    int ret = 0;
+
+    env_lock(&vmri_control_lock);
+    while ( (dev = vmri_table_next(&vd->devs, &index, &id)) != NULL )
+        dev_hide(dev);
+    env_unlock(&vmri_control_lock);
+
+    while ( !ret )
+    {
+        env_lock(&vmri_control_lock);
+        dev = list_first_entry_or_null(&vd->dying, struct vmri_dev, dying);
+        if ( dev && dev->detaching )
+            ret = -ERESTART;            /* dom0 is at it */
+        else if ( dev )
+            dev->detaching = true;
+        env_unlock(&vmri_control_lock);
+
+        if ( !dev )
+            break;
+        if ( !ret )
+            ret = dev_demolish(dev);
+        if ( !ret && env_preempt() )
+            ret = -ERESTART;
+    }
+
+    return ret;
+}
+
+int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg)
+{
+    int ret = -EBUSY;
+
+    if ( arg->flags || arg->reserved )
+        return -EINVAL;
+
+    env_lock(&dev->lock);
+    if ( !dev->in_use )
+    {
+        env_store(&dev->in_use, true);
+        ret = 0;
+    }
+    env_unlock(&dev->lock);
+
+    if ( !ret )
+        vmri_dev_attr(dev, &arg->attr);
+
+    return ret;
+}
+
+/* Destroy the objects of one table: 0, or -ERESTART when it takes too long. */
+static int close_table(struct vmri_dev *dev, struct vmri_table *t,
+                       int (*destroy)(struct vmri_dev *dev, uint32_t handle))
+{
+    uint32_t index = 0, handle;
+
+    while ( vmri_table_next(t, &index, &handle) )
+    {
+        destroy(dev, handle);
+        if ( env_preempt() )
+            return -ERESTART;
+    }
+
+    return 0;
+}
+
+static int cf_check qp_destroy(struct vmri_dev *dev, uint32_t qpn)
+{
+    return vmri_qp_destroy(dev, qpn);
+}
+
+static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
+{
+    return vmri_mr_deregister(dev, key, false);
+}
+
+/*
+ * Users before what they use.  What another call is creating or destroying is
+ * passed over.
+ */
+static int close_tables(struct vmri_dev *dev)
+{
+    return close_table(dev, &dev->qps, qp_destroy) ?:
+           close_table(dev, &dev->mrs, mr_destroy) ?:
+           vmri_mr_reap(dev) ?:
+           close_table(dev, &dev->cqs, vmri_cq_destroy) ?:
+           close_table(dev, &dev->eqs, vmri_eq_destroy) ?:
+           close_table(dev, &dev->pds, vmri_pd_destroy);
+}
+
+int vmri_dev_close(struct vmri_dev *dev, bool again)
+{
+    unsigned int what;
+    bool todo;
+    int ret;
+
+    /* A call that comes back may find that another has finished. */
+    env_lock(&dev->lock);
+    todo = dev->in_use && (dev->closing || !again);
+    if ( todo )
+        env_store(&dev->closing, true);
+    env_unlock(&dev->lock);
+
+    if ( !todo )
+        return 0;
+
+    ret = close_tables(dev);
+    if ( ret )
+        return ret;
+
+    /* What was passed over is charged until it is gone. */
+    env_lock(&dev->lock);
+    for ( what = 0; what < VMRI_RES_NR; what++ )
+        if ( dev->usage[what] )
+            ret = -ERESTART;
+    if ( !ret )
+    {
+        env_store(&dev->in_use, false);
+        env_store(&dev->closing, false);
+    }
+    env_unlock(&dev->lock);
+
+    return ret;
+}
+
+void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
+{
+    *attr = (struct vmri_dev_attr){
+        .node_guid = dev->guid,
+        .sys_image_guid = dev->guid,
+        .port_guid = dev->guid,
+        .gid_prefix = GID_PREFIX,
+        .max_mr_size = dev->limit[VMRI_RES_PINNED] << VMRI_PAGE_SHIFT,
+        .fabric = dev->fabric->id,
+        .lid = dev->lid,
+        .sm_lid = dev->lid,
+        .pkey = PKEY_DEFAULT,
+        .port_state = PORT_ACTIVE,
+        .mtu = MTU_4096,
+        .max_pd = dev->limit[VMRI_RES_PD],
+        .max_eq = dev->limit[VMRI_RES_EQ],
+        .max_cq = dev->limit[VMRI_RES_CQ],
+        .max_cqe = VMRI_MAX_CQE,
+        .max_qp = dev->limit[VMRI_RES_QP],
+        .max_qp_wr = VMRI_MAX_WR,
+        .max_sge = VMRI_MAX_SGE,
+        .max_inline = VMRI_MAX_INLINE,
+        .max_mr = dev->limit[VMRI_RES_MR],
+        .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
+        .max_msg_size = VMRI_MAX_MSG,
+        .clock_khz = 1000000,
+        .max_pinned_pages = dev->limit[VMRI_RES_PINNED],
+    };
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

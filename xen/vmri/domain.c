@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: which domains have devices, and what happens when one dies.
+ *
+ * A domain's own calls read its state without a lock: it is published when it
+ * is complete, and freed only by the teardown, when no vCPU of the domain runs.
+ * Everybody else looks under vmri_control_lock.
+ */
+#include "internal.h"
+
+env_lock_t vmri_control_lock;
+
+static LIST_HEAD(domains);      /* by vmri_control_lock, in order of domid */
+
+struct vmri_domain *vmri_domain_make(struct domain *d)
+{
+    struct vmri_domain **state = env_domain_state(d);
+    struct vmri_domain *vd = *state, *pos;
+
+    if ( vd )
+        return vd;
+
+    vd = env_alloc(sizeof(*vd));
+    if ( !vd )
+        return NULL;
+
+    if ( vmri_table_init(&vd->devs, &vmri_format_dev, VMRI_MAX_DEVS) )
+    {
+        env_free(vd);
+        return NULL;
+    }
+
+    vd->domain = d;
+    INIT_LIST_HEAD(&vd->dying);
+
+    list_for_each_entry ( pos, &domains, list )
+        if ( env_domid(pos->domain) > env_domid(d) )
+            break;
+    list_add_tail(&vd->list, &pos->list);
+
+    env_store_release(state, vd);
+
+    return vd;
+}
+
+int vmri_domain_teardown(struct domain *d)
+{
+    struct vmri_domain **state = env_domain_state(d);
+    struct vmri_domain *vd;
+    int ret;
+
+    /* An earlier attach is seen here, a later one sees a dying domain. */
+    env_lock(&vmri_control_lock);
+    vd = *state;
+    env_unlock(&vmri_control_lock);
+
+    if ( !vd )
+        return 0;
+
+    ret = vmri_dev_detach_all(vd);
+    if ( ret )
+        return ret;
+
+    env_lock(&vmri_control_lock);
+    list_del(&vd->list);
+    *state = NULL;
+    env_unlock(&vmri_control_lock);
+
+    vmri_table_fini(&vd->devs);
+    env_free(vd);
+
+    return 0;
+}
+
+int vmri_domain_reset(struct domain *d)
+{
+    uint32_t id;
+    int ret = 0;
+
+    for ( id = 0; !ret && id < VMRI_MAX_DEVS; id++ )
+    {
+        struct vmri_dev *dev = vmri_dev_get(d, id);
+
+        if ( dev )
+        {
+            ret = vmri_dev_close(dev, false);
+            vmri_dev_put(dev);
+        }
+    }
+
+    return ret;
+}
+
+struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id)
+{
+    struct vmri_domain *vd = env_load_acquire(env_domain_state(d));
+
+    return vd ? vmri_table_get(&vd->devs, dev_id) : NULL;
+}
+
+void vmri_dev_put(struct vmri_dev *dev)
+{
+    vmri_table_put(&dev->owner->devs, dev->id);
+}
+
+struct vmri_dev *vmri_dev_next(uint32_t *domid, uint32_t *dev_id)
+{
+    struct vmri_domain *vd;
+
+    list_for_each_entry ( vd, &domains, list )
+    {
+        const uint32_t id = env_domid(vd->domain);
+        uint32_t index = id == *domid ? *dev_id : 0;
+        struct vmri_dev *dev;
+
+        if ( id < *domid )
+            continue;
+
+        dev = vmri_table_next(&vd->devs, &index, dev_id);
+        if ( dev )
+        {
+            *domid = id;
+            return dev;
+        }
+    }
+
+    return NULL;
+}
+
+void vmri_domains_count(uint32_t *domains_nr, uint32_t *dying)
+{
+    const struct vmri_domain *vd;
+    const struct vmri_dev *dev;
+
+    *domains_nr = *dying = 0;
+
+    env_lock(&vmri_control_lock);
+    list_for_each_entry ( vd, &domains, list )
+    {
+        ++*domains_nr;
+        list_for_each_entry ( dev, &vd->dying, dying )
+            ++*dying;
+    }
+    env_unlock(&vmri_control_lock);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

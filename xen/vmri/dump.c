@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: everything there is, to the console.
+ *
+ * The console is slow and others wait for locks and references, so a line is
+ * put together first, and printed with none held.  What changes meanwhile may be
+ * missing, or seen half way.
+ */
+#include "internal.h"
+
+#define LINE        160
+#define PER_TABLE   64          /* objects shown of each table of a device */
+
+static void cf_check pd_line(char *line, const void *obj)
+{
+    const struct vmri_pd *pd = obj;
+
+    snprintf(line, LINE, "pd %#x users %u", pd->handle, pd->users);
+}
+
+static void cf_check eq_line(char *line, const void *obj)
+{
+    const struct vmri_eq *eq = obj;
+    struct vmri_eq_hdr *hdr = vmri_region_at(&eq->region, 0);
+
+    snprintf(line, LINE, "eq %#x users %u port %u size %u prod %u cons %u%s",
+             eq->handle, eq->users, eq->port, 1U << eq->log2_entries,
+             env_load(&eq->prod), env_load(&hdr->cons),
+             list_empty(&eq->waiting) ? "" : " overflow");
+}
+
+static void cf_check cq_line(char *line, const void *obj)
+{
+    const struct vmri_cq *cq = obj;
+    struct vmri_cq_hdr *hdr = vmri_region_at(&cq->region, 0);
+
+    snprintf(line, LINE,
+             "cq %#x users %u eq %#x size %u prod %u cons %u arm %u%s",
+             cq->handle, cq->users, cq->eq->handle, 1U << cq->log2_entries,
+             env_load(&cq->prod), env_load(&hdr->cons), env_load(&hdr->arm),
+             env_load(&cq->overflow) ? " overflow" : "");
+}
+
+static const char *name_of(const char *const names[], unsigned int nr,
+                           unsigned int i)
+{
+    return i < nr ? names[env_nospec(i, nr)] : "?";
+}
+
+static void cf_check qp_line(char *line, const void *obj)
+{
+    static const char *const types[] = { "SMI", "GSI", "RC", "UC", "UD" };
+    static const char *const states[] = {
+        "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
+    };
+    static const char *const parked[] = { "", " no receive", " no peer" };
+    const struct vmri_qp *qp = obj;
+
+    snprintf(line, LINE,
+             "qp %#x %s %s%s cqs %#x %#x sq %u/%u rq %u/%u peer %#x.%#x%s",
+             qp->qpn, name_of(types, ARRAY_SIZE(types), qp->type),
+             name_of(states, ARRAY_SIZE(states), env_load(&qp->attr.state)),
+             qp->kernel ? " kernel" : "", qp->scq->handle, qp->rcq->handle,
+             env_load(&qp->sq.cons),
+             qp->sq.hdr ? env_load(&qp->sq.hdr->prod) : 0,
+             env_load(&qp->rq.cons),
+             qp->rq.hdr ? env_load(&qp->rq.hdr->prod) : 0,
+             env_load(&qp->attr.av.dlid), env_load(&qp->attr.dest_qpn),
+             name_of(parked, ARRAY_SIZE(parked), env_load(&qp->parked)));
+}
+
+static void cf_check mr_line(char *line, const void *obj)
+{
+    const struct vmri_mr *mr = obj;
+
+    snprintf(line, LINE,
+             "mr %#x pd %#x access %#x at %#lx + %#lx pages %u chunks %u",
+             mr->key, mr->pd->handle, mr->access, (unsigned long)mr->iova,
+             (unsigned long)mr->length, mr->nr,
+             mr->chunks.leaf ? mr->chunks.nr : 1);
+}
+
+static const struct kind {
+    size_t table;               /* in struct vmri_dev */
+    void (*line)(char *line, const void *obj);
+} kinds[] = {
+    { offsetof(struct vmri_dev, pds), pd_line },
+    { offsetof(struct vmri_dev, eqs), eq_line },
+    { offsetof(struct vmri_dev, cqs), cq_line },
+    { offsetof(struct vmri_dev, qps), qp_line },
+    { offsetof(struct vmri_dev, mrs), mr_line },
+};
+
+/*
+ * The line of the device's first object at or after *index.  A reference keeps
+ * the object while its line is made; one that is killed first is passed over.
+ */
+static bool object_line(char *line, struct vmri_dev *dev,
+                        const struct kind *kind, uint32_t *index)
+{
+    struct vmri_table *t = (void *)dev + kind->table;
+    uint32_t handle;
+
+    while ( vmri_table_next(t, index, &handle) )
+    {
+        const void *obj = vmri_table_get(t, handle);
+
+        if ( obj )
+        {
+            kind->line(line, obj);
+            vmri_table_put(t, handle);
+            return true;
+        }
+    }
+
+    return false;
+}
+
+static void dev_line(char *line, struct vmri_dev *dev)
+{
+    struct vmri_usage u;
+
+    vmri_usage_get(dev, &u);
+    snprintf(line, LINE, "d%u dev %u fabric %u lid %u guid %016lx%s: "
+             "pd %u eq %u cq %u qp %u mr %u, pages %lu, bytes %lu",
+             env_domid(dev->domain), dev->id, dev->fabric->id, dev->lid,
+             (unsigned long)dev->guid, env_load(&dev->in_use) ? " in use" : "",
+             u.pds, u.eqs, u.cqs, u.qps, u.mrs, (unsigned long)u.pinned_pages,
+             (unsigned long)u.bytes);
+}
+
+/*
+ * Make one line under the lock that keeps devices: of the first device at or
+ * after (*domid, *dev_id) when kind is NULL, else of an object of this very one.
+ */
+static bool next_line(char *line, uint32_t *domid, uint32_t *dev_id,
+                      const struct kind *kind, uint32_t *index)
+{
+    const uint32_t want_domid = *domid, want_id = *dev_id;
+    struct vmri_dev *dev;
+    bool found;
+
+    env_lock(&vmri_control_lock);
+
+    dev = vmri_dev_next(domid, dev_id);
+    found = dev != NULL;
+    if ( found && !kind )
+        dev_line(line, dev);
+    else if ( found )
+        found = *domid == want_domid && *dev_id == want_id &&
+                object_line(line, dev, kind, index);
+
+    env_unlock(&vmri_control_lock);
+
+    if ( kind )
+    {
+        *domid = want_domid;
+        *dev_id = want_id;
+    }
+
+    return found;
+}
+
+static void dump_objects(uint32_t domid, uint32_t dev_id,
+                         const struct kind *kind)
+{
+    char line[LINE];
+    uint32_t index = 0;
+    unsigned int n;
+
+    for ( n = 0; next_line(line, &domid, &dev_id, kind, &index); n++ )
+    {
+        if ( n == PER_TABLE )
+        {
+            env_print("    ...\n");
+            break;
+        }
+
+        env_print("  %s\n", line);
+        env_dump_yield();
+    }
+}
+
+void vmri_dump(void)
+{
+    uint32_t domid = 0, dev_id = 0, devs = 0, domains, dying;
+    char line[LINE];
+
+    while ( next_line(line, &domid, &dev_id, NULL, NULL) )
+    {
+        unsigned int i;
+
+        env_print("%s\n", line);
+        for ( i = 0; i < ARRAY_SIZE(kinds); i++ )
+            dump_objects(domid, dev_id, &kinds[i]);
+
+        devs++;
+        dev_id++;
+    }
+
+    vmri_domains_count(&domains, &dying);
+    env_print("vmri: %u devices, %u being detached, %u domains with state\n",
+              devs, dying, domains);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: fabrics, the networks that devices are attached to.  A device can only
+ * name what is on its own.
+ */
+#include "internal.h"
+
+static LIST_HEAD(fabrics);      /* by vmri_control_lock */
+
+static struct vmri_fabric *fabric_make(uint32_t id)
+{
+    struct vmri_fabric *f = env_alloc(sizeof(*f));
+
+    if ( !f )
+        return NULL;
+
+    if ( vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1) )
+    {
+        env_free(f);
+        return NULL;
+    }
+
+    f->id = id;
+    list_add(&f->list, &fabrics);
+
+    return f;
+}
+
+struct vmri_fabric *vmri_fabric_get(uint32_t id)
+{
+    struct vmri_fabric *f;
+
+    list_for_each_entry ( f, &fabrics, list )
+        if ( f->id == id )
+            goto found;
+
+    f = fabric_make(id);
+    if ( !f )
+        return NULL;
+
+ found:
+    f->devs++;
+
+    return f;
+}
+
+void vmri_fabric_put(struct vmri_fabric *f)
+{
+    if ( --f->devs )
+        return;
+
+    list_del(&f->list);
+    vmri_table_fini(&f->lids);
+    env_free(f);
+}
+
+static bool guid_taken(struct vmri_fabric *f, uint64_t guid)
+{
+    uint32_t index = 0, lid;
+    const struct vmri_dev *dev;
+
+    while ( (dev = vmri_table_next(&f->lids, &index, &lid)) != NULL )
+        if ( dev->guid == guid )
+            return true;
+
+    return false;
+}
+
+int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want)
+{
+    uint32_t lid;
+    int ret;
+
+    if ( guid_taken(f, dev->guid) )
+        return -EEXIST;
+
+    ret = vmri_table_reserve(&f->lids, want ?: VMRI_HANDLE_ANY, &lid);
+    if ( ret )
+        return ret == -EBUSY ? -EEXIST : ret;
+
+    dev->lid = lid;
+    vmri_table_publish(&f->lids, lid, dev);
+
+    return 0;
+}
+
+void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev)
+{
+    vmri_table_kill(&f->lids, dev->lid);
+    vmri_table_release(&f->lids, dev->lid);
+}
+
+struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid)
+{
+    return vmri_table_get(&f->lids, lid);
+}
+
+void vmri_fabric_peer_put(struct vmri_dev *peer)
+{
+    vmri_table_put(&peer->fabric->lids, peer->lid);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: the gate.  Every command's structure is copied in once, as a whole,
+ * before anything looks at it, and copied out when the command succeeds.
+ */
+#include "internal.h"
+
+union args {
+    struct vmri_version version;
+    struct vmri_object object;
+    struct vmri_dev_create dev_create;
+    struct vmri_dev_attr dev_attr;
+    struct vmri_counters counters;
+    struct vmri_eq_create eq_create;
+    struct vmri_cq_create cq_create;
+    struct vmri_qp_create qp_create;
+    struct vmri_qp_modify qp_modify;
+    struct vmri_mr_register mr_register;
+};
+
+#define IN      0x1
+#define OUT     0x2
+
+static const struct command {
+    uint16_t cmd;
+    uint8_t size;               /* of the structure */
+    uint8_t dir;
+} commands[] = {
+    { VMRI_OP_version, sizeof(struct vmri_version), OUT },
+    { VMRI_OP_dev_create, sizeof(struct vmri_dev_create), IN | OUT },
+    { VMRI_OP_dev_destroy, 0, 0 },
+    { VMRI_OP_dev_query, sizeof(struct vmri_dev_attr), OUT },
+    { VMRI_OP_dev_counters, sizeof(struct vmri_counters), OUT },
+    { VMRI_OP_pd_create, sizeof(struct vmri_object), IN | OUT },
+    { VMRI_OP_pd_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_eq_create, sizeof(struct vmri_eq_create), IN | OUT },
+    { VMRI_OP_eq_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_eq_poll, sizeof(struct vmri_object), IN },
+    { VMRI_OP_cq_create, sizeof(struct vmri_cq_create), IN | OUT },
+    { VMRI_OP_cq_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_qp_create, sizeof(struct vmri_qp_create), IN | OUT },
+    { VMRI_OP_qp_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_qp_modify, sizeof(struct vmri_qp_modify), IN },
+    { VMRI_OP_qp_query, sizeof(struct vmri_qp_modify), IN | OUT },
+    { VMRI_OP_mr_register, sizeof(struct vmri_mr_register), IN | OUT },
+    { VMRI_OP_mr_deregister, sizeof(struct vmri_object), IN },
+};
+
+static const struct command *find_command(unsigned int cmd)
+{
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(commands); i++ )
+        if ( commands[i].cmd == cmd )
+            return &commands[i];
+
+    return NULL;
+}
+
+static long get_version(struct vmri_version *version)
+{
+    version->magic = VMRI_MAGIC;
+    version->abi_version = VMRI_ABI_VERSION;
+
+    return 0;
+}
+
+/* Commands that name one object and nothing else. */
+static long call_object(struct vmri_dev *dev, unsigned int cmd,
+                        const struct vmri_object *arg, bool again)
+{
+    if ( arg->reserved )
+        return -EINVAL;
+
+    switch ( cmd )
+    {
+    case VMRI_OP_pd_destroy:
+        return vmri_pd_destroy(dev, arg->handle);
+    case VMRI_OP_eq_destroy:
+        return vmri_eq_destroy(dev, arg->handle);
+    case VMRI_OP_eq_poll:
+        return vmri_eq_poll(dev, arg->handle);
+    case VMRI_OP_cq_destroy:
+        return vmri_cq_destroy(dev, arg->handle);
+    case VMRI_OP_qp_destroy:
+        return vmri_qp_destroy(dev, arg->handle);
+    case VMRI_OP_mr_deregister:
+        return vmri_mr_deregister(dev, arg->handle, again);
+    default:
+        ASSERT_UNREACHABLE();
+        return -ENOSYS;
+    }
+}
+
+static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
+                 bool again)
+{
+    switch ( cmd )
+    {
+    case VMRI_OP_dev_create:
+        return vmri_dev_create(dev, &args->dev_create);
+    case VMRI_OP_dev_destroy:
+        return vmri_dev_close(dev, again);
+    case VMRI_OP_dev_query:
+        vmri_dev_attr(dev, &args->dev_attr);
+        return 0;
+    case VMRI_OP_dev_counters:
+        vmri_counters_get(dev, &args->counters);
+        return 0;
+    case VMRI_OP_pd_create:
+        return vmri_pd_create(dev, &args->object);
+    case VMRI_OP_eq_create:
+        return vmri_eq_create(dev, &args->eq_create);
+    case VMRI_OP_cq_create:
+        return vmri_cq_create(dev, &args->cq_create);
+    case VMRI_OP_qp_create:
+        return vmri_qp_create(dev, &args->qp_create);
+    case VMRI_OP_qp_modify:
+        return vmri_qp_modify(dev, &args->qp_modify);
+    case VMRI_OP_qp_query:
+        return vmri_qp_query(dev, &args->qp_modify);
+    case VMRI_OP_mr_register:
+        return vmri_mr_register(dev, &args->mr_register, again);
+    default:
+        return call_object(dev, cmd, &args->object, again);
+    }
+}
+
+/*
+ * The structure goes back also when the command is to be continued, or was:
+ * what it keeps there for itself comes and goes.
+ */
+static bool copy_back(const struct command *c, long ret, bool again)
+{
+    return (c->dir & OUT) && (ret >= 0 || ret == -ERESTART || again);
+}
+
+static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
+                bool again)
+{
+    union args args;
+    long ret;
+
+    memset(&args, 0, sizeof(args));
+    if ( (c->dir & IN) && env_copy_from_guest(&args, guest, c->size) )
+        return -EFAULT;
+
+    ret = dev ? call(dev, c->cmd, &args, again) : get_version(&args.version);
+
+    if ( copy_back(c, ret, again) && env_copy_to_guest(guest, &args, c->size) )
+        return -EFAULT;
+
+    return ret;
+}
+
+static long schedule(unsigned int dev_id, uint64_t qpn)
+{
+    struct vmri_dev *dev = vmri_dev_get(env_current(), dev_id);
+    long ret = -ENOENT;
+
+    if ( unlikely(!dev) )
+        return -ENODEV;
+
+    vmri_count(dev, doorbells, 1);
+    if ( likely(qpn == (uint32_t)qpn) )
+        ret = vmri_schedule(dev, qpn);
+    vmri_dev_put(dev);
+
+    return ret;
+}
+
+long vmri_dispatch(unsigned int cmd, unsigned int dev_id, uint64_t args)
+{
+    const bool again = cmd & VMRI_CONTINUE;
+    const struct command *c;
+    struct vmri_dev *dev;
+    long ret;
+
+    cmd &= ~VMRI_CONTINUE;
+
+    if ( likely(cmd == VMRI_OP_schedule) )
+        return schedule(dev_id, args);
+
+    if ( cmd >= VMRI_OP_control )
+        return vmri_control(cmd, args, again);
+
+    c = find_command(cmd);
+    if ( !c )
+        return -ENOSYS;
+
+    if ( cmd == VMRI_OP_version )
+        return run(c, NULL, args, again);
+
+    dev = vmri_dev_get(env_current(), dev_id);
+    if ( !dev )
+        return -ENODEV;
+
+    vmri_count(dev, hypercalls, 1);
+    ret = run(c, dev, args, again);
+    vmri_dev_put(dev);
+
+    return ret;
+}
+
+void vmri_init(void)
+{
+    env_lock_init(&vmri_control_lock, LEVEL_CONTROL);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
