@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* limits.c: charging, and what a guest costs. */
+#include "guest.h"
+#include "internal.h"
+
+#include <stdio.h>
+
+#undef memcpy
+#undef memset
+
+static struct vmri_dev *dev_new(void)
+{
+    struct vmri_dev *dev = env_alloc(sizeof(*dev));
+
+    env_lock_init(&dev->lock, LEVEL_DEV);
+    vmri_limits_default(dev);
+    return dev;
+}
+
+TEST(limits_charge_up_to_the_limit)
+{
+    struct vmri_dev *dev = dev_new();
+
+    dev->limit[VMRI_RES_MR] = 10;
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 10), 0);
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 1), -ENOSPC);
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, ~0ULL), -ENOSPC);
+    vmri_uncharge(dev, VMRI_RES_MR, 3);
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 4), -ENOSPC);
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 3), 0);
+
+    /* Lowered below what is used. */
+    dev->limit[VMRI_RES_MR] = 5;
+    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 1), -ENOSPC);
+    CHECK(EXPECT_PANIC(vmri_uncharge(dev, VMRI_RES_MR, 11)));
+    env_unlock(&dev->lock);
+    vmri_uncharge(dev, VMRI_RES_MR, 10);
+    env_free(dev);
+}
+
+TEST(limits_memory_is_charged)
+{
+    struct vmri_dev *dev = dev_new();
+    uint8_t *p, *page;
+
+    dev->limit[VMRI_RES_BYTES] = 5000;
+    p = vmri_alloc(dev, 904);
+    page = vmri_alloc_page(dev);
+    CHECK(p && page);
+    CHECK(all_bytes(p, 904, 0) && all_bytes(page, PAGE_SIZE, 0));
+    CHECK_EQ(dev->usage[VMRI_RES_BYTES], 5000);
+    CHECK(!vmri_alloc(dev, 1));
+    CHECK(!vmri_alloc_page(dev));
+    vmri_free_page(dev, page);
+    vmri_free(dev, p, 904);
+    vmri_free_page(dev, NULL);
+    vmri_free(dev, NULL, 10);
+    CHECK_EQ(dev->usage[VMRI_RES_BYTES], 0);
+
+    env_test_fail(ENV_FAIL_ALLOC, 1);
+    CHECK(!vmri_alloc(dev, 10));
+    env_test_fail(ENV_FAIL_ALLOC, 1);
+    CHECK(!vmri_alloc_page(dev));
+    CHECK_EQ(dev->usage[VMRI_RES_BYTES], 0);
+    env_free(dev);
+}
+
+/* A number of this project's main issue. */
+TEST(limits_a_small_guest_costs_less_than_64k)
+{
+    uint64_t before = env_stats.allocated, cost;
+    struct vmri_ctl_info info = { .domid = 1 };
+    struct guest_mr mr;
+    struct guest *g;
+
+    g = guest_new(1);
+    mr = guest_mr(g, 1 << 20, 0, LAYOUT_SCATTERED, VMRI_ACCESS_LOCAL_WRITE);
+    guest_qp(g, NULL);
+    cost = env_stats.allocated - before;
+    if ( cost >= 65536 )
+        test_failed(__FILE__, __LINE__, "it costs %llu bytes",
+                    (unsigned long long)cost);
+
+    /* And the account is honest: within what allocators round up. */
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
+    CHECK(info.usage.bytes <= cost);
+    CHECK(info.usage.bytes >= cost - 8192);
+    CHECK_EQ(mr_deregister(&mr), 0);
+}
+
+/* Each kind of object stops at its limit and starts again below it. */
+TEST(limits_of_objects)
+{
+    struct guest *g = guest_new(1);
+    struct vmri_object arg = { .handle = 0 };
+    struct guest_eq *eq;
+    uint32_t last = 0;
+    long rc, n;
+
+    for ( n = 0; (rc = guest_call(g, VMRI_OP_pd_create, &arg, 8)) == 0; n++ )
+        last = arg.handle;
+    CHECK_EQ(rc, -ENOSPC);
+    CHECK_EQ(n + 1, g->attr.max_pd);
+    arg.handle = last;
+    CHECK_EQ(guest_call(g, VMRI_OP_pd_destroy, &arg, 8), 0);
+    CHECK_EQ(guest_call(g, VMRI_OP_pd_create, &arg, 8), 0);
+
+    for ( n = 0; (rc = try_eq(g, 4, &eq)) == 0; n++ )
+        ;
+    CHECK_EQ(rc, -ENOSPC);
+    CHECK(n + 1 <= g->attr.max_eq);
+}
