@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * VMRI's surroundings, as Xen has them.  What each function promises is in
  * env.h.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * VMRI's ends in Xen: the hypercall, the boot parameter, the console key, and
  * the life cycle of domains.
