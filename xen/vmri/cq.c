@@ -39,7 +39,7 @@ static void cq_count(struct vmri_cq *cq, const struct vmri_cqe *cqe)
         vmri_count(cq->dev, errors, 1);
 }
 
-/* Write an entry.  False: no room, now or at some time before.  By cq->lock. */
+/* Write an entry.  False: there is no room, or once was none.  By cq->lock. */
 static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
 {
     struct vmri_cq_hdr *hdr = cq_hdr(cq);

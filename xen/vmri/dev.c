@@ -10,6 +10,7 @@
 #include "internal.h"
 
 #define GID_PREFIX          0xfe80000000000000ULL   /* IBTA's default subnet */
+#define CLOSE_MAX           32      /* objects that one call destroys */
 #define PKEY_DEFAULT        0xffffU
 #define PORT_ACTIVE         4
 #define MTU_4096            5
@@ -281,16 +282,19 @@ int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg)
     return ret;
 }
 
-/* Destroy the objects of one table: 0, or -ERESTART when it takes too long. */
+/*
+ * Destroy the objects of one table: 0, or -ERESTART when it takes too long: a
+ * guest's call must end soon, since whoever detaches the device waits for it.
+ */
 static int close_table(struct vmri_dev *dev, struct vmri_table *t,
                        int (*destroy)(struct vmri_dev *dev, uint32_t handle))
 {
-    uint32_t index = 0, handle;
+    uint32_t index = 0, n = 0, handle;
 
     while ( vmri_table_next(t, &index, &handle) )
     {
         destroy(dev, handle);
-        if ( env_preempt() )
+        if ( ++n == CLOSE_MAX || env_preempt() )
             return -ERESTART;
     }
 

@@ -3,8 +3,8 @@
  * VMRI: which domains have devices, and what happens when one dies.
  *
  * A domain's own calls read its state without a lock: it is published when it
- * is complete, and freed only by the teardown, when no vCPU of the domain runs.
- * Everybody else looks under vmri_control_lock.
+ * is complete, and freed by the teardown only, when no vCPU of the domain runs
+ * any more.  Everybody else looks under vmri_control_lock.
  */
 #include "internal.h"
 
@@ -72,20 +72,37 @@ int vmri_domain_teardown(struct domain *d)
     return 0;
 }
 
+/*
+ * The domain's first device from *index on, with a reference.  The caller is
+ * another domain, and this one may be torn down meanwhile.
+ */
+static struct vmri_dev *get_from(struct domain *d, uint32_t *index)
+{
+    struct vmri_dev *dev = NULL;
+    struct vmri_domain *vd;
+    uint32_t id;
+
+    env_lock(&vmri_control_lock);
+    vd = *env_domain_state(d);
+    if ( vd && vmri_table_next(&vd->devs, index, &id) )
+        dev = vmri_table_get(&vd->devs, id);
+    env_unlock(&vmri_control_lock);
+
+    return dev;
+}
+
 int vmri_domain_reset(struct domain *d)
 {
-    uint32_t id;
+    struct vmri_dev *dev;
+    uint32_t index = 0;
     int ret = 0;
 
-    for ( id = 0; !ret && id < VMRI_MAX_DEVS; id++ )
+    while ( !ret && (dev = get_from(d, &index)) != NULL )
     {
-        struct vmri_dev *dev = vmri_dev_get(d, id);
-
-        if ( dev )
-        {
-            ret = vmri_dev_close(dev, false);
-            vmri_dev_put(dev);
-        }
+        ret = vmri_dev_close(dev, false);
+        vmri_dev_put(dev);
+        if ( !ret && env_preempt() )
+            ret = -ERESTART;
     }
 
     return ret;

@@ -3,8 +3,8 @@
  * VMRI: everything there is, to the console.
  *
  * The console is slow and others wait for locks and references, so a line is
- * put together first, and printed with none held.  What changes meanwhile may be
- * missing, or seen half way.
+ * put together first, and printed with none held.  What changes meanwhile may
+ * be missing, or seen half way.
  */
 #include "internal.h"
 
@@ -131,7 +131,7 @@ static void dev_line(char *line, struct vmri_dev *dev)
 
 /*
  * Make one line under the lock that keeps devices: of the first device at or
- * after (*domid, *dev_id) when kind is NULL, else of an object of this very one.
+ * after (*domid, *dev_id) when kind is NULL, else of an object of just that.
  */
 static bool next_line(char *line, uint32_t *domid, uint32_t *dev_id,
                       const struct kind *kind, uint32_t *index)

@@ -3,14 +3,15 @@
  * VMRI: memory regions.
  *
  * Registering and deregistering may take many calls, each of which goes on
- * where the last one stopped.  Until it ends such an MR is in pending_mrs of the
- * device, where the next call claims it (`busy`); when no next call comes,
+ * where the last one stopped.  Until it ends, such an MR is in pending_mrs of
+ * the device, where the next call claims it (`busy`); when no next call comes,
  * vmri_dev_close finishes it.  Its key stays taken for as long.
  */
 #include "internal.h"
 
 #define LEAF_FRAMES     (VMRI_PAGE_SIZE / sizeof(env_frame_t))
 #define BATCH           32      /* frames between two looks at preemption */
+#define CALL_FRAMES     1024    /* frames in one call */
 #define WHOLE_SHIFT     31      /* of chunks that no MR is larger than */
 
 /* ---- arrays of frames ---- */
@@ -188,8 +189,13 @@ static int pin_batch(struct vmri_mr *mr)
     return ret;
 }
 
+/*
+ * Both end after CALL_FRAMES even when nothing else is to be done: whoever
+ * detaches the device waits for this call.
+ */
 static int mr_pin(struct vmri_mr *mr)
 {
+    const uint32_t start = mr->pinned;
     int ret;
 
     while ( mr->pinned < mr->nr )
@@ -201,7 +207,8 @@ static int mr_pin(struct vmri_mr *mr)
         if ( ret )
             return ret;
 
-        if ( mr->pinned < mr->nr && env_preempt() )
+        if ( mr->pinned < mr->nr &&
+             (mr->pinned - start >= CALL_FRAMES || env_preempt()) )
             return -ERESTART;
     }
 
@@ -210,13 +217,15 @@ static int mr_pin(struct vmri_mr *mr)
 
 static int mr_unpin(struct vmri_mr *mr)
 {
+    const uint32_t start = mr->pinned;
     uint32_t run;
 
     while ( mr->pinned )
     {
         env_frame_put(mr_page(mr, --mr->pinned, &run), mr_writable(mr));
 
-        if ( mr->pinned && !(mr->pinned % BATCH) && env_preempt() )
+        if ( mr->pinned && !(mr->pinned % BATCH) &&
+             (start - mr->pinned >= CALL_FRAMES || env_preempt()) )
             return -ERESTART;
     }
 
@@ -367,7 +376,7 @@ static int check_register(const struct vmri_dev *dev,
          arg->iova + arg->length < arg->iova )
         return -EINVAL;
 
-    pages = (arg->offset + arg->length + VMRI_PAGE_SIZE - 1) >> VMRI_PAGE_SHIFT;
+    pages = PFN_UP(arg->offset + arg->length);
 
     return pages == arg->frames.nr ? 0 : -EINVAL;
 }
@@ -446,6 +455,24 @@ static int mr_finish(struct vmri_dev *dev, struct vmri_mr *mr)
     return ret;
 }
 
+/* Find it again, unless vmri_dev_close has been, or is, faster. */
+static int mr_continue(struct vmri_dev *dev, struct vmri_mr_register *arg,
+                       struct vmri_mr **out)
+{
+    int ret = mr_claim(dev, arg->cookie, out);
+
+    if ( ret == -EBUSY )
+        return -ERESTART;
+
+    if ( ret )
+    {
+        arg->cookie = 0;
+        return -ENODEV;
+    }
+
+    return 0;
+}
+
 int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
                      bool again)
 {
@@ -453,9 +480,7 @@ int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
     uint32_t key;
     int ret;
 
-    ret = again ? mr_claim(dev, arg->cookie, &mr) : mr_begin(dev, arg, &mr);
-    if ( again && ret )
-        return ret == -EBUSY ? -ERESTART : -ENODEV;     /* by vmri_dev_close */
+    ret = again ? mr_continue(dev, arg, &mr) : mr_begin(dev, arg, &mr);
     if ( ret )
         return ret;
 

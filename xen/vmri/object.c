@@ -182,7 +182,7 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle)
     {
         leaf = &t->leaf[index / VMRI_LEAF_SLOTS];
         slot = &leaf->slot[index % VMRI_LEAF_SLOTS];
-        leaf->used++;
+        env_store(&leaf->used, leaf->used + 1);
         t->used++;
 
         if ( want == VMRI_HANDLE_ANY )
@@ -228,13 +228,14 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle)
 {
     const struct vmri_handle_format *f = t->format;
     struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_leaf *leaf = &t->leaf[index_of(f, handle) / VMRI_LEAF_SLOTS];
 
     env_lock(&t->lock);
     env_store(&slot->obj, (void *)NULL);
     env_store(&slot->handle,
               make_handle(f, index_of(f, handle), gen_of(f, handle) + 1));
     env_store_release(&slot->ref, 0);
-    t->leaf[index_of(f, handle) / VMRI_LEAF_SLOTS].used--;
+    env_store(&leaf->used, leaf->used - 1);
     t->used--;
     env_unlock(&t->lock);
 }
@@ -313,11 +314,11 @@ void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle)
     while ( *index < t->max )
     {
         uint32_t i = env_nospec(*index, t->max);
-        struct vmri_slot *slot =
-            env_load_acquire(&t->leaf[i / VMRI_LEAF_SLOTS].slot);
+        struct vmri_leaf *leaf = &t->leaf[i / VMRI_LEAF_SLOTS];
+        struct vmri_slot *slot = env_load_acquire(&leaf->slot);
         uint32_t ref;
 
-        if ( !slot )
+        if ( !slot || !env_load(&leaf->used) )
         {
             *index = ROUNDUP(i + 1, VMRI_LEAF_SLOTS);
             continue;
