@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: completion queues.
+ *
+ * The kernel polls and arms its own queues here; a process does it by itself, in
+ * its mapping, and the driver never reads what a process could have written.
+ */
+#include <linux/log2.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <uapi/softib-abi.h>
+
+#include "ring.h"
+#include "softib.h"
+
+static_assert(IB_WC_RETRY_EXC_ERR == (int)VMRI_WC_RETRY_EXC_ERR);
+static_assert(IB_WC_GENERAL_ERR == (int)VMRI_WC_GENERAL_ERR);
+static_assert(IB_WC_LOCAL_INV == (int)VMRI_WC_OP_LOCAL_INV);
+static_assert(IB_WC_RECV == (int)VMRI_WC_OP_RECV);
+static_assert(IB_WC_RECV_RDMA_WITH_IMM == (int)VMRI_WC_OP_RECV_RDMA_WITH_IMM);
+static_assert(IB_WC_GRH == (int)VMRI_WC_GRH);
+static_assert(IB_WC_WITH_IMM == (int)VMRI_WC_WITH_IMM);
+static_assert(IB_WC_WITH_INVALIDATE == (int)VMRI_WC_WITH_INV);
+
+static struct vmri_cqe *softib_cqe(const struct softib_cq *cq, u32 index)
+{
+	return &cq->ring[index & (cq->entries - 1)];
+}
+
+/* Let the process have the queue. */
+static int softib_cq_share(struct softib_cq *cq, struct ib_udata *udata)
+{
+	struct softib_ucontext *uctx =
+		rdma_udata_to_drv_context(udata, struct softib_ucontext,
+					  ibuctx);
+	struct softib_create_cq_resp resp = {
+		.mmap_size = cq->region->nr_pages << PAGE_SHIFT,
+		.handle = cq->handle,
+		.log2_entries = ilog2(cq->entries),
+	};
+	u64 offset;
+	int ret;
+
+	ret = softib_region_publish(cq->region, &uctx->ibuctx, &offset);
+	if (ret)
+		return ret;
+	resp.mmap_offset = offset;
+	return softib_respond(udata, &resp, sizeof(resp));
+}
+
+int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		     struct uverbs_attr_bundle *attrs)
+{
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
+	struct softib_dev *dev = to_softib_dev(ibcq->device);
+	struct softib_cq *cq = to_softib_cq(ibcq);
+	struct vmri_cq_create cmd = {};
+	int ret;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > dev->attr.max_cqe)
+		return -EINVAL;
+
+	spin_lock_init(&cq->lock);
+	refcount_set(&cq->refs, 1);
+	init_completion(&cq->unused);
+	cq->user = udata;
+	cq->entries = roundup_pow_of_two(attr->cqe);
+	cq->region = softib_region_create(VMRI_RING_OFFSET +
+					  cq->entries * sizeof(*cq->ring));
+	if (!cq->region)
+		return -ENOMEM;
+	cq->hdr = cq->region->addr;
+	cq->ring = cq->region->addr + VMRI_RING_OFFSET;
+	ibcq->cqe = cq->entries;
+
+	cmd.frames = softib_region_frames(cq->region);
+	cmd.log2_entries = ilog2(cq->entries);
+	cmd.eq = dev->eqs[attr->comp_vector % dev->num_eqs].handle;
+	ret = softib_command(dev, VMRI_OP_cq_create, &cmd, &cmd.handle);
+	if (ret)
+		goto err_region;
+	cq->handle = cmd.handle;
+
+	if (cq->user) {
+		ret = softib_cq_share(cq, udata);
+		if (ret)
+			goto err_vmri;
+	}
+
+	/* One that VMRI has just destroyed may still stand there. */
+	ret = xa_err(xa_store_irq(&dev->cqs, cq->handle, cq, GFP_KERNEL));
+	if (ret)
+		goto err_vmri;
+	return 0;
+
+err_vmri:
+	if (softib_destroy(dev, VMRI_OP_cq_destroy, cq->handle))
+		return ret;	/* VMRI may still write: keep the memory */
+err_region:
+	softib_region_destroy(cq->region);
+	return ret;
+}
+
+int softib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibcq->device);
+	struct softib_cq *cq = to_softib_cq(ibcq);
+	int ret;
+
+	WRITE_ONCE(cq->hdr->dead, 1);
+	ret = softib_destroy(dev, VMRI_OP_cq_destroy, cq->handle);
+	if (ret)
+		return ret;
+
+	xa_cmpxchg_irq(&dev->cqs, cq->handle, cq, NULL, 0);
+	softib_cq_put(cq);
+	wait_for_completion(&cq->unused);
+	softib_region_destroy(cq->region);
+	return 0;
+}
+
+/**
+ * softib_cq_get() - find a CQ, for the handler of an event
+ * @dev:	device
+ * @handle:	VMRI's
+ *
+ * Context: any.
+ * Return: the CQ with a reference that keeps it from being destroyed, or NULL.
+ */
+struct softib_cq *softib_cq_get(struct softib_dev *dev, u32 handle)
+{
+	struct softib_cq *cq;
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->cqs, flags);
+	cq = xa_load(&dev->cqs, handle);
+	if (cq)
+		refcount_inc(&cq->refs);
+	xa_unlock_irqrestore(&dev->cqs, flags);
+	return cq;
+}
+
+void softib_cq_put(struct softib_cq *cq)
+{
+	if (refcount_dec_and_test(&cq->refs))
+		complete(&cq->unused);
+}
+
+/* Tell the owner of a CQ that there is a completion that it asked for. */
+void softib_cq_notify(struct softib_cq *cq)
+{
+	if (cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/* Have the processes' pollers fail from here on. */
+void softib_cqs_mark_dead(struct softib_dev *dev)
+{
+	struct softib_cq *cq;
+	unsigned long index;
+
+	xa_lock_irq(&dev->cqs);
+	xa_for_each(&dev->cqs, index, cq)
+		if (cq->user)
+			WRITE_ONCE(cq->hdr->dead, 1);
+	xa_unlock_irq(&dev->cqs);
+}
+
+static void softib_cqe_to_wc(const struct vmri_cqe *cqe, struct softib_qp *qp,
+			     struct ib_wc *wc)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->opcode = cqe->opcode == VMRI_WC_OP_REG_MR ? IB_WC_REG_MR :
+							 cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->qp = &qp->ibqp;
+	if (cqe->flags & VMRI_WC_WITH_INV)
+		wc->ex.invalidate_rkey = cqe->imm;
+	else
+		wc->ex.imm_data = (__force __be32)cqe->imm;
+	wc->src_qp = cqe->src_qp;
+	wc->slid = cqe->slid;
+	wc->wc_flags = cqe->flags &
+		       (VMRI_WC_GRH | VMRI_WC_WITH_IMM | VMRI_WC_WITH_INV);
+	wc->pkey_index = cqe->pkey_index;
+	wc->sl = cqe->sl;
+	wc->dlid_path_bits = cqe->dlid_path_bits;
+	wc->port_num = SOFTIB_PORT;
+}
+
+int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	struct softib_dev *dev = to_softib_dev(ibcq->device);
+	struct softib_cq *cq = to_softib_cq(ibcq);
+	struct softib_qp *qp = NULL;
+	unsigned long flags;
+	u32 prod;
+	int n = 0;
+
+	if (cq->user)
+		return -EOPNOTSUPP;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	prod = ring_load(&cq->hdr->prod);
+	for (; n < num && cq->cons != prod; cq->cons++) {
+		const struct vmri_cqe *cqe = softib_cqe(cq, cq->cons);
+
+		/* Not the last one's?  None: destroyed, see softib_cq_clean(). */
+		if (!qp || qp->ibqp.qp_num != cqe->qpn)
+			qp = xa_load(&dev->qps, cqe->qpn);
+		if (qp)
+			softib_cqe_to_wc(cqe, qp, &wc[n++]);
+	}
+	ring_store(&cq->hdr->cons, cq->cons);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+int softib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	struct softib_cq *cq = to_softib_cq(ibcq);
+	unsigned long irqflags;
+	bool missed;
+
+	if (cq->user)
+		return -EOPNOTSUPP;
+
+	spin_lock_irqsave(&cq->lock, irqflags);
+	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
+		WRITE_ONCE(cq->hdr->arm, VMRI_ARM_NEXT);
+	else if (READ_ONCE(cq->hdr->arm) != VMRI_ARM_NEXT)
+		WRITE_ONCE(cq->hdr->arm, VMRI_ARM_SOLICITED);
+	ring_fence();
+	missed = READ_ONCE(cq->hdr->prod) != cq->cons;
+	spin_unlock_irqrestore(&cq->lock, irqflags);
+
+	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS);
+}
+
+/**
+ * softib_cq_clean() - drop what a QP has left in a CQ
+ * @cq:		CQ
+ * @qpn:	a QP to which VMRI writes no more completions
+ *
+ * After this no poller refers to the QP, and none will.
+ */
+void softib_cq_clean(struct softib_cq *cq, u32 qpn)
+{
+	unsigned long flags;
+	u32 i, prod;
+
+	if (cq->user)
+		return;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	prod = ring_load(&cq->hdr->prod);
+	for (i = cq->cons; i != prod; i++) {
+		struct vmri_cqe *cqe = softib_cqe(cq, i);
+
+		if (cqe->qpn == qpn)
+			cqe->qpn = SOFTIB_QPN_NONE;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: the device and its port, as ib_core sees them.
+ */
+#include <rdma/ib_mad.h>
+
+#include <uapi/softib-abi.h>
+
+#include "softib.h"
+
+#define SOFTIB_CA_ACK_DELAY	15	/* 4.096 us * 2^15: a CPU that waits */
+#define SOFTIB_SUBNET_TIMEOUT	18
+#define SOFTIB_MAX_AH		0x100000	/* they cost memory only */
+
+static int softib_query_device(struct ib_device *ibdev,
+			       struct ib_device_attr *props,
+			       struct ib_udata *udata)
+{
+	const struct vmri_dev_attr *attr = &to_softib_dev(ibdev)->attr;
+
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+
+	*props = (struct ib_device_attr) {
+		.fw_ver = VMRI_ABI_VERSION,
+		.sys_image_guid = cpu_to_be64(attr->sys_image_guid),
+		.max_mr_size = attr->max_mr_size,
+		.page_size_cap = VMRI_PAGE_SIZE,
+		.vendor_id = SOFTIB_VENDOR_ID,
+		.hw_ver = VMRI_ABI_VERSION,
+		.max_qp = attr->max_qp,
+		.max_qp_wr = attr->max_qp_wr,
+		.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+				    IB_DEVICE_PORT_ACTIVE_EVENT |
+				    IB_DEVICE_SYS_IMAGE_GUID |
+				    IB_DEVICE_RC_RNR_NAK_GEN,
+		.kernel_cap_flags = IBK_LOCAL_DMA_LKEY,
+		.max_send_sge = attr->max_sge,
+		.max_recv_sge = attr->max_sge,
+		.max_sge_rd = attr->max_sge,
+		.max_cq = attr->max_cq,
+		.max_cqe = attr->max_cqe,
+		.max_mr = attr->max_mr,
+		.max_pd = attr->max_pd,
+		.max_qp_rd_atom = attr->max_rd_atomic,
+		.max_qp_init_rd_atom = attr->max_rd_atomic,
+		.max_res_rd_atom = attr->max_rd_atomic * attr->max_qp,
+		.atomic_cap = IB_ATOMIC_NONE,
+		.masked_atomic_cap = IB_ATOMIC_NONE,
+		.max_ah = SOFTIB_MAX_AH,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = SOFTIB_CA_ACK_DELAY,
+	};
+	return 0;
+}
+
+static int softib_query_port(struct ib_device *ibdev, u32 port,
+			     struct ib_port_attr *props)
+{
+	struct softib_dev *dev = to_softib_dev(ibdev);
+	struct vmri_dev_attr attr;
+	int ret;
+
+	ret = softib_call(dev, VMRI_OP_dev_query, &attr);
+	if (ret)
+		return ret;
+
+	/* The fastest link that needs no extended attributes. */
+	props->active_speed = IB_SPEED_QDR;
+	props->active_width = IB_WIDTH_4X;
+	props->state = attr.port_state;
+	props->phys_state = attr.port_state == IB_PORT_DOWN ?
+			    IB_PORT_PHYS_STATE_DISABLED :
+			    IB_PORT_PHYS_STATE_LINK_UP;
+	props->max_mtu = IB_MTU_4096;
+	props->active_mtu = attr.mtu;
+	props->gid_tbl_len = 1;
+	props->pkey_tbl_len = 1;
+	props->max_msg_sz = attr.max_msg_size;
+	props->lid = attr.lid;
+	props->sm_lid = attr.sm_lid;
+	props->max_vl_num = 1;
+	props->subnet_timeout = SOFTIB_SUBNET_TIMEOUT;
+	props->port_cap_flags = READ_ONCE(dev->port_cap_flags);
+	return 0;
+}
+
+static int softib_query_gid(struct ib_device *ibdev, u32 port, int index,
+			    union ib_gid *gid)
+{
+	const struct vmri_dev_attr *attr = &to_softib_dev(ibdev)->attr;
+
+	if (index)
+		return -EINVAL;
+	gid->global.subnet_prefix = cpu_to_be64(attr->gid_prefix);
+	gid->global.interface_id = cpu_to_be64(attr->port_guid);
+	return 0;
+}
+
+static int softib_query_pkey(struct ib_device *ibdev, u32 port, u16 index,
+			     u16 *pkey)
+{
+	struct vmri_dev_attr attr;
+	int ret;
+
+	if (index)
+		return -EINVAL;
+	ret = softib_call(to_softib_dev(ibdev), VMRI_OP_dev_query, &attr);
+	if (!ret)
+		*pkey = attr.pkey;
+	return ret;
+}
+
+/* Only what the port says about itself can be changed from here. */
+static int softib_modify_port(struct ib_device *ibdev, u32 port, int mask,
+			      struct ib_port_modify *props)
+{
+	struct softib_dev *dev = to_softib_dev(ibdev);
+	unsigned long flags;
+
+	if (mask)
+		return -EOPNOTSUPP;
+
+	spin_lock_irqsave(&dev->port_lock, flags);
+	WRITE_ONCE(dev->port_cap_flags,
+		   (dev->port_cap_flags | props->set_port_cap_mask) &
+		   ~props->clr_port_cap_mask);
+	spin_unlock_irqrestore(&dev->port_lock, flags);
+	return 0;
+}
+
+static int softib_modify_device(struct ib_device *ibdev, int mask,
+				struct ib_device_modify *props)
+{
+	struct softib_dev *dev = to_softib_dev(ibdev);
+	unsigned long flags;
+
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+
+	if (mask & IB_DEVICE_MODIFY_NODE_DESC) {
+		spin_lock_irqsave(&dev->port_lock, flags);
+		memcpy(ibdev->node_desc, props->node_desc,
+		       sizeof(ibdev->node_desc));
+		spin_unlock_irqrestore(&dev->port_lock, flags);
+	}
+	return 0;
+}
+
+static int softib_get_port_immutable(struct ib_device *ibdev, u32 port,
+				     struct ib_port_immutable *immutable)
+{
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	immutable->gid_tbl_len = 1;
+	immutable->pkey_tbl_len = 1;
+	return 0;
+}
+
+static enum rdma_link_layer softib_get_link_layer(struct ib_device *ibdev,
+						  u32 port)
+{
+	return IB_LINK_LAYER_INFINIBAND;
+}
+
+static void softib_get_fw_str(struct ib_device *ibdev, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "vmri %u", VMRI_ABI_VERSION);
+}
+
+static const struct ib_device_ops softib_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.uverbs_abi_ver = SOFTIB_UVERBS_ABI_VERSION,
+
+	.alloc_pd = softib_alloc_pd,
+	.alloc_ucontext = softib_alloc_ucontext,
+	.create_ah = softib_create_ah,
+	.create_cq = softib_create_cq,
+	.create_qp = softib_create_qp,
+	.create_user_ah = softib_create_ah,
+	.dealloc_pd = softib_dealloc_pd,
+	.dealloc_ucontext = softib_dealloc_ucontext,
+	.dereg_mr = softib_dereg_mr,
+	.destroy_ah = softib_destroy_ah,
+	.destroy_cq = softib_destroy_cq,
+	.destroy_qp = softib_destroy_qp,
+	.disassociate_ucontext = softib_disassociate_ucontext,
+	.get_dev_fw_str = softib_get_fw_str,
+	.get_dma_mr = softib_get_dma_mr,
+	.get_link_layer = softib_get_link_layer,
+	.get_port_immutable = softib_get_port_immutable,
+	.get_vector_affinity = softib_get_vector_affinity,
+	.mmap = softib_mmap,
+	.mmap_free = softib_mmap_free,
+	.modify_device = softib_modify_device,
+	.modify_port = softib_modify_port,
+	.modify_qp = softib_modify_qp,
+	.poll_cq = softib_poll_cq,
+	.post_recv = softib_post_recv,
+	.post_send = softib_post_send,
+	.process_mad = softib_process_mad,
+	.query_ah = softib_query_ah,
+	.query_device = softib_query_device,
+	.query_gid = softib_query_gid,
+	.query_pkey = softib_query_pkey,
+	.query_port = softib_query_port,
+	.query_qp = softib_query_qp,
+	.reg_user_mr = softib_reg_user_mr,
+	.req_notify_cq = softib_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, softib_ah, ibah),
+	INIT_RDMA_OBJ_SIZE(ib_cq, softib_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, softib_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, softib_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, softib_ucontext, ibuctx),
+};
+
+/**
+ * softib_device_register() - show the device to ib_core and its users
+ * @dev:	device with attributes and event queues
+ *
+ * Return: 0 or a negative errno.
+ */
+int softib_device_register(struct softib_dev *dev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->node_guid = cpu_to_be64(dev->attr.node_guid);
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = dev->num_eqs;
+	ibdev->local_dma_lkey = VMRI_LKEY_FRAMES;
+	ibdev->dev.parent = &dev->xdev->dev;
+	/* A process' doorbell. */
+	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	strscpy(ibdev->node_desc, "SoftIB", sizeof(ibdev->node_desc));
+	dev->port_cap_flags = IB_PORT_SYS_IMAGE_GUID_SUP;
+
+	ib_set_device_ops(ibdev, &softib_ops);
+	return ib_register_device(ibdev, "softib%d", NULL);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: completing the kernel's requests when the device is gone.
+ *
+ * VMRI completes whatever is posted, until dom0 takes the device away.  Kernel
+ * users wait for their requests when they let go of a device (ib_drain_qp()), so
+ * somebody has to do it then.  VMRI touches none of this memory any more.
+ */
+
+#include "ring.h"
+#include "softib.h"
+
+/* What VMRI does to complete a request, but for events. */
+static void softib_cq_push(struct softib_cq *cq, const struct vmri_cqe *cqe)
+{
+	u32 prod;
+
+	spin_lock(&cq->lock);
+	prod = READ_ONCE(cq->hdr->prod);
+	if (prod - cq->cons < cq->entries) {
+		cq->ring[prod & (cq->entries - 1)] = *cqe;
+		ring_store(&cq->hdr->prod, prod + 1);
+	}
+	spin_unlock(&cq->lock);
+}
+
+static void softib_flush_wq(struct softib_qp *qp, struct softib_wq *wq,
+			    struct softib_cq *cq, u8 opcode)
+{
+	struct vmri_cqe cqe = {
+		.qpn = qp->ibqp.qp_num,
+		.status = VMRI_WC_WR_FLUSH_ERR,
+		.opcode = opcode,
+		.vendor_err = VMRI_VERR_DEVICE,
+	};
+	unsigned long flags;
+	u32 cons;
+
+	if (!wq->entries)
+		return;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	for (cons = READ_ONCE(wq->hdr->cons); cons != wq->prod; cons++) {
+		/* Requests of both directions start with it. */
+		cqe.wr_id = *(u64 *)softib_wq_slot(wq, cons);
+		softib_cq_push(cq, &cqe);
+	}
+	ring_store(&wq->hdr->cons, cons);
+	spin_unlock_irqrestore(&wq->lock, flags);
+
+	if (READ_ONCE(cq->hdr->arm) != VMRI_ARM_NONE) {
+		WRITE_ONCE(cq->hdr->arm, VMRI_ARM_NONE);
+		softib_cq_notify(cq);
+	}
+}
+
+/**
+ * softib_flush_qp() - complete all requests of a QP in error
+ * @qp:		QP of the kernel, of a device that is gone
+ *
+ * Context: may sleep.
+ */
+void softib_flush_qp(struct softib_qp *qp)
+{
+	softib_flush_wq(qp, &qp->sq, to_softib_cq(qp->ibqp.send_cq),
+			VMRI_WC_OP_SEND);
+	softib_flush_wq(qp, &qp->rq, to_softib_cq(qp->ibqp.recv_cq),
+			VMRI_WC_OP_RECV);
+}
+
+/* The same for all QPs of the kernel, by and by. */
+void softib_flush_all(struct softib_dev *dev)
+{
+	struct softib_qp *qp;
+	unsigned long index;
+
+	xa_lock_irq(&dev->qps);
+	xa_for_each(&dev->qps, index, qp)
+		if (!qp->user)
+			softib_qp_later(qp, SOFTIB_QP_FLUSH);
+	xa_unlock_irq(&dev->qps);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: the device on the xenbus, from probe to removal.
+ *
+ * dom0 writes the usual pair of directories, the backend's state Connected from
+ * the beginning: there is no backend to talk to, VMRI is in the hypervisor.  The
+ * backend's state says Closing when dom0 wants the device back.
+ */
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/reboot.h>
+#include <xen/xen.h>
+#include <xen/xenbus.h>
+
+#include "softib.h"
+
+/*
+ * Who takes drvdata away tears the device down: the backend's closing, or the
+ * driver's removal.  A reboot only looks.
+ */
+static DEFINE_MUTEX(softib_lifecycle);
+
+/* Where VMRI is and which of its devices this is. */
+static int softib_read_node(struct softib_dev *dev)
+{
+	const char *node = dev->xdev->nodename;
+	int ret;
+
+	ret = xenbus_gather(XBT_NIL, node, "hypercall", "%u", &dev->hypercall,
+			    "dev-id", "%u", &dev->dev_id, NULL);
+	if (ret)
+		xenbus_dev_error(dev->xdev, ret, "reading %s", node);
+	return ret;
+}
+
+/* Take the device into use. */
+static int softib_create(struct softib_dev *dev)
+{
+	struct vmri_version version = {};
+	struct vmri_dev_create cmd = {};
+	int ret;
+
+	ret = softib_version(dev->hypercall, &version);
+	if (!ret && version.magic != VMRI_MAGIC)
+		ret = -ENODEV;
+	if (!ret && version.abi_version != VMRI_ABI_VERSION)
+		ret = -EPROTONOSUPPORT;
+	if (ret) {
+		xenbus_dev_error(dev->xdev, ret,
+				 "hypercall %u is not VMRI's version %u",
+				 dev->hypercall, VMRI_ABI_VERSION);
+		return ret;
+	}
+
+	ret = softib_call(dev, VMRI_OP_dev_create, &cmd);
+	if (ret) {
+		xenbus_dev_error(dev->xdev, ret, "creating device %u",
+				 dev->dev_id);
+		return ret;
+	}
+	dev->attr = cmd.attr;
+	return 0;
+}
+
+static void softib_dev_destroy(struct softib_dev *dev)
+{
+	softib_call(dev, VMRI_OP_dev_destroy, NULL);
+}
+
+static int softib_start(struct softib_dev *dev)
+{
+	int ret;
+
+	ret = softib_create(dev);
+	if (ret)
+		return ret;
+
+	dev->wq = alloc_workqueue("softib", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!dev->wq) {
+		ret = -ENOMEM;
+		goto err_dev;
+	}
+	ret = softib_eqs_create(dev);
+	if (ret)
+		goto err_wq;
+	ret = softib_device_register(dev);
+	if (ret)
+		goto err_eqs;
+	return 0;
+
+err_eqs:
+	softib_eqs_destroy(dev);
+err_wq:
+	destroy_workqueue(dev->wq);
+err_dev:
+	softib_dev_destroy(dev);
+	return ret;
+}
+
+static void softib_stop(struct softib_dev *dev)
+{
+	struct vmri_dev_attr attr;
+
+	softib_qps_mark_dead(dev);
+	softib_cqs_mark_dead(dev);
+	/* Kernel users will wait for what they have posted. */
+	if (softib_call(dev, VMRI_OP_dev_query, &attr) == -ENODEV)
+		softib_flush_all(dev);
+
+	ib_unregister_device(&dev->ibdev);
+	softib_eqs_destroy(dev);
+	destroy_workqueue(dev->wq);
+	softib_dev_destroy(dev);
+}
+
+static int softib_probe(struct xenbus_device *xdev,
+			const struct xenbus_device_id *id)
+{
+	struct softib_dev *dev;
+	int ret;
+
+	dev = ib_alloc_device(softib_dev, ibdev);
+	if (!dev)
+		return -ENOMEM;
+
+	dev->xdev = xdev;
+	spin_lock_init(&dev->port_lock);
+	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	softib_commands_init(&dev->commands);
+
+	ret = softib_read_node(dev);
+	if (!ret)
+		ret = softib_start(dev);
+	if (ret) {
+		ib_dealloc_device(&dev->ibdev);
+		return ret;
+	}
+
+	dev_set_drvdata(&xdev->dev, dev);
+	xenbus_switch_state(xdev, XenbusStateConnected);
+	dev_info(&xdev->dev, "%s: port GUID %016llx, LID %u, fabric %u\n",
+		 dev_name(&dev->ibdev.dev), dev->attr.port_guid, dev->attr.lid,
+		 dev->attr.fabric);
+	return 0;
+}
+
+/* Whoever comes first. */
+static void softib_close(struct xenbus_device *xdev)
+{
+	struct softib_dev *dev;
+
+	mutex_lock(&softib_lifecycle);
+	dev = dev_get_drvdata(&xdev->dev);
+	if (dev) {
+		dev_set_drvdata(&xdev->dev, NULL);
+		softib_stop(dev);
+		xa_destroy(&dev->cqs);
+		xa_destroy(&dev->qps);
+		ib_dealloc_device(&dev->ibdev);
+	}
+	mutex_unlock(&softib_lifecycle);
+}
+
+static void softib_backend_changed(struct xenbus_device *xdev,
+				   enum xenbus_state state)
+{
+	if (state == XenbusStateClosing || state == XenbusStateClosed) {
+		softib_close(xdev);
+		xenbus_frontend_closed(xdev);
+	}
+}
+
+static const struct xenbus_device_id softib_ids[] = {
+	{ "vmri" },
+	{ "" }
+};
+
+static struct xenbus_driver softib_driver = {
+	.name = "softib",
+	.ids = softib_ids,
+	.probe = softib_probe,
+	.remove = softib_close,
+	.otherend_changed = softib_backend_changed,
+};
+
+/*
+ * Have VMRI let go of this kernel's memory before another kernel gets it.  Users
+ * see their requests fail; they will not see much more.
+ */
+static int softib_quiesce(struct device *device, void *data)
+{
+	struct softib_dev *dev;
+
+	mutex_lock(&softib_lifecycle);
+	dev = dev_get_drvdata(device);
+	if (dev) {
+		softib_dev_destroy(dev);
+		/* There is no backend that the bus could wait for. */
+		xenbus_switch_state(dev->xdev, XenbusStateClosed);
+	}
+	mutex_unlock(&softib_lifecycle);
+	return 0;
+}
+
+static int softib_reboot(struct notifier_block *nb, unsigned long action,
+			 void *data)
+{
+	int ret = driver_for_each_device(&softib_driver.driver, NULL, NULL,
+					 softib_quiesce);
+
+	return notifier_from_errno(ret);
+}
+
+static struct notifier_block softib_reboot_notifier = {
+	.notifier_call = softib_reboot,
+};
+
+static int __init softib_init(void)
+{
+	int ret;
+
+	if (!xen_domain())
+		return -ENODEV;
+
+	ret = register_reboot_notifier(&softib_reboot_notifier);
+	if (ret)
+		return ret;
+	ret = xenbus_register_frontend(&softib_driver);
+	if (ret)
+		unregister_reboot_notifier(&softib_reboot_notifier);
+	return ret;
+}
+module_init(softib_init);
+
+static void __exit softib_exit(void)
+{
+	unregister_reboot_notifier(&softib_reboot_notifier);
+	xenbus_unregister_driver(&softib_driver);
+}
+module_exit(softib_exit);
+
+MODULE_DESCRIPTION("SoftIB: virtual InfiniBand device on Xen's VMRI");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("xen:vmri");

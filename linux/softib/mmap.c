@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: the memory that queues live in, for VMRI and for processes.
+ *
+ * A region that a process may map belongs to its mmap entry and goes with the
+ * last reference to that, so a mapping that is just being made never finds it
+ * freed.  Pages that are mapped outlive the region: they are the process' then.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+#include <xen/page.h>
+
+#include "softib.h"
+
+/* The number that VMRI knows a page by. */
+u64 softib_page_gfn(struct page *page)
+{
+	return pfn_to_gfn(page_to_pfn(page));
+}
+
+static void softib_region_free(struct softib_region *region)
+{
+	kvfree(region->gfns);
+	vfree(region->addr);
+	kfree(region);
+}
+
+/**
+ * softib_region_create() - zeroed memory to be shared with VMRI
+ * @size:	bytes
+ *
+ * Return: the region, or NULL.
+ */
+struct softib_region *softib_region_create(size_t size)
+{
+	struct softib_region *region;
+	u32 i;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return NULL;
+
+	region->nr_pages = PFN_UP(size);
+	region->addr = vmalloc_user(PAGE_ALIGN(size));
+	region->gfns = kvmalloc_array(region->nr_pages, sizeof(u64),
+				      GFP_KERNEL);
+	if (!region->addr || !region->gfns) {
+		softib_region_free(region);
+		return NULL;
+	}
+
+	for (i = 0; i < region->nr_pages; i++)
+		region->gfns[i] =
+			softib_page_gfn(vmalloc_to_page(region->addr +
+							i * PAGE_SIZE));
+	return region;
+}
+
+/**
+ * softib_region_destroy() - give a region back that VMRI does not use any more
+ * @region:	region, or NULL
+ */
+void softib_region_destroy(struct softib_region *region)
+{
+	if (!region)
+		return;
+	if (region->published)
+		rdma_user_mmap_entry_remove(&region->entry);
+	else
+		softib_region_free(region);
+}
+
+/* Called with the last reference to a published region. */
+void softib_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	softib_region_free(container_of(entry, struct softib_region, entry));
+}
+
+/**
+ * softib_region_publish() - let a process map a region
+ * @region:	region
+ * @ibuctx:	the process' context
+ * @offset:	where, for mmap()
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int softib_region_publish(struct softib_region *region,
+			  struct ib_ucontext *ibuctx, u64 *offset)
+{
+	int ret;
+
+	ret = rdma_user_mmap_entry_insert(ibuctx, &region->entry,
+					  (size_t)region->nr_pages << PAGE_SHIFT);
+	if (ret)
+		return ret;
+	region->published = true;
+	*offset = rdma_user_mmap_get_offset(&region->entry);
+	return 0;
+}
+
+struct vmri_frames softib_region_frames(const struct softib_region *region)
+{
+	return (struct vmri_frames) {
+		.gfns = (unsigned long)region->gfns,
+		.nr = region->nr_pages,
+	};
+}
+
+int softib_mmap(struct ib_ucontext *ibuctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	struct softib_region *region;
+	int ret;
+
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	vm_flags_clear(vma, VM_MAYEXEC);
+
+	entry = rdma_user_mmap_entry_get(ibuctx, vma);
+	if (!entry)
+		return -EINVAL;
+	region = container_of(entry, struct softib_region, entry);
+	ret = remap_vmalloc_range(vma, region->addr, 0);
+	rdma_user_mmap_entry_put(entry);
+	return ret;
+}
+
+/**
+ * softib_respond() - answer a provider
+ * @udata:	the command's
+ * @resp:	answer
+ * @size:	its size; an older provider takes only what it knows
+ *
+ * Return: 0, -EINVAL when the provider asks for what this driver does not know,
+ * or -EFAULT.
+ */
+int softib_respond(struct ib_udata *udata, void *resp, size_t size)
+{
+	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
+}

@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB: queue pairs: creation, states, destruction, and what events ask for.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <uapi/softib-abi.h>
+
+#include "softib.h"
+
+#define SOFTIB_PSN_MASK		0xffffff
+#define SOFTIB_QP_ACCESS	VMRI_ACCESS_ALL
+
+/* The least room for entries that a queue of the kernel has outside its slots. */
+#define SOFTIB_MIN_INDIRECT	512
+
+static_assert(IB_QPT_UD == (int)VMRI_QPT_UD && IB_QPT_RC == (int)VMRI_QPT_RC);
+static_assert(IB_QPT_SMI == (int)VMRI_QPT_SMI &&
+	      IB_QPT_GSI == (int)VMRI_QPT_GSI);
+static_assert(IB_QPS_ERR == (int)VMRI_QPS_ERR);
+static_assert(IB_QP_DEST_QPN == (int)VMRI_QPA_DEST_QPN);
+static_assert(IB_ACCESS_REMOTE_ATOMIC == (int)VMRI_ACCESS_REMOTE_ATOMIC);
+
+/* ---- layout of the shared memory ---- */
+
+struct softib_layout {
+	u32 sq_entries;		/* 0: no such queue; else a power of two */
+	u32 sq_stride;
+	u32 sq_frames;		/* entries of struct vmri_sge in a slot */
+	u32 rq_entries;
+	u32 rq_stride;
+	u32 rq_frames;
+	u32 sq_indirect;	/* entries; powers of two */
+	u32 rq_indirect;
+	u32 ind_entries;
+	u32 max_inline;
+	size_t sq_offset;
+	size_t rq_offset;
+	size_t ind_offset;
+	size_t size;
+};
+
+static int softib_check_cap(const struct softib_dev *dev,
+			    const struct ib_qp_cap *cap)
+{
+	const struct vmri_dev_attr *attr = &dev->attr;
+
+	if (cap->max_send_wr > attr->max_qp_wr ||
+	    cap->max_recv_wr > attr->max_qp_wr ||
+	    cap->max_send_sge > attr->max_sge ||
+	    cap->max_recv_sge > attr->max_sge ||
+	    cap->max_inline_data > attr->max_inline)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * An entry of the kernel covers up to two pages when it is small, so give each
+ * slot room for that, and take what is left over in the slot.
+ */
+static u32 softib_frames(const struct softib_dev *dev, u32 sges, bool user)
+{
+	return user ? sges : min(2 * sges, dev->attr.max_sge);
+}
+
+static u32 softib_indirect_entries(u32 wrs, u32 sges)
+{
+	return wrs ? roundup_pow_of_two(max(2 * wrs * sges,
+					    SOFTIB_MIN_INDIRECT)) : 0;
+}
+
+static void softib_layout_sq(const struct softib_dev *dev,
+			     const struct ib_qp_cap *cap, bool user,
+			     struct softib_layout *l)
+{
+	u32 frames = softib_frames(dev, cap->max_send_sge, user);
+	u32 room = max_t(u32, frames * sizeof(struct vmri_sge),
+			 cap->max_inline_data);
+
+	if (!cap->max_send_wr)
+		return;
+
+	l->sq_entries = roundup_pow_of_two(cap->max_send_wr);
+	l->sq_stride = roundup_pow_of_two(sizeof(struct vmri_send_wqe) + room);
+	room = l->sq_stride - sizeof(struct vmri_send_wqe);
+	l->sq_frames = min_t(u32, room / sizeof(struct vmri_sge),
+			     dev->attr.max_sge);
+	l->max_inline = min(room, dev->attr.max_inline);
+}
+
+static void softib_layout_rq(const struct softib_dev *dev,
+			     const struct ib_qp_cap *cap, bool user,
+			     struct softib_layout *l)
+{
+	u32 frames = softib_frames(dev, cap->max_recv_sge, user);
+	u32 room = max_t(u32, frames, 1) * sizeof(struct vmri_sge);
+
+	if (!cap->max_recv_wr)
+		return;
+
+	l->rq_entries = roundup_pow_of_two(cap->max_recv_wr);
+	l->rq_stride = roundup_pow_of_two(sizeof(struct vmri_recv_wqe) + room);
+	room = l->rq_stride - sizeof(struct vmri_recv_wqe);
+	l->rq_frames = min_t(u32, room / sizeof(struct vmri_sge),
+			     dev->attr.max_sge);
+}
+
+/* Header, send queue, receive queue, indirect entries of the kernel's. */
+static void softib_layout(const struct softib_dev *dev,
+			  const struct ib_qp_cap *cap, bool user,
+			  struct softib_layout *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->size = VMRI_RING_OFFSET;
+
+	softib_layout_sq(dev, cap, user, l);
+	if (l->sq_entries) {
+		l->sq_offset = ALIGN(l->size, l->sq_stride);
+		l->size = l->sq_offset + (size_t)l->sq_entries * l->sq_stride;
+	}
+
+	softib_layout_rq(dev, cap, user, l);
+	if (l->rq_entries) {
+		l->rq_offset = ALIGN(l->size, l->rq_stride);
+		l->size = l->rq_offset + (size_t)l->rq_entries * l->rq_stride;
+	}
+
+	if (user || !(l->sq_entries || l->rq_entries))
+		return;
+	l->sq_indirect = softib_indirect_entries(l->sq_entries,
+						 cap->max_send_sge);
+	l->rq_indirect = softib_indirect_entries(l->rq_entries,
+						 cap->max_recv_sge);
+	l->ind_entries = roundup_pow_of_two(l->sq_indirect + l->rq_indirect);
+	l->ind_offset = ALIGN(l->size, sizeof(struct vmri_sge));
+	l->size = l->ind_offset +
+		  (size_t)l->ind_entries * sizeof(struct vmri_sge);
+}
+
+/* ---- creation ---- */
+
+static int softib_wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr,
+			  void *slots, u32 entries, u32 stride, u32 max_sge,
+			  u32 max_frames)
+{
+	spin_lock_init(&wq->lock);
+	wq->hdr = hdr;
+	wq->slots = slots;
+	wq->entries = entries;
+	wq->log2_stride = entries ? ilog2(stride) : 0;
+	wq->max_sge = max_sge;
+	wq->max_frames = max_frames;
+	if (!entries)
+		return 0;
+
+	wq->ind.end = kvcalloc(entries, sizeof(*wq->ind.end), GFP_KERNEL);
+	return wq->ind.end ? 0 : -ENOMEM;
+}
+
+/* What the kernel needs to post to its own queues. */
+static int softib_qp_init_wqs(struct softib_qp *qp,
+			      const struct softib_layout *l)
+{
+	struct vmri_sge *ind = qp->region->addr + l->ind_offset;
+	int ret;
+
+	ret = softib_wq_init(&qp->sq, &qp->hdr->sq,
+			     qp->region->addr + l->sq_offset, l->sq_entries,
+			     l->sq_stride, qp->cap.max_send_sge, l->sq_frames);
+	if (ret)
+		return ret;
+	ret = softib_wq_init(&qp->rq, &qp->hdr->rq,
+			     qp->region->addr + l->rq_offset, l->rq_entries,
+			     l->rq_stride, qp->cap.max_recv_sge, l->rq_frames);
+	if (ret)
+		return ret;
+
+	qp->sq.ind.ring = ind;
+	qp->sq.ind.entries = l->sq_indirect;
+	qp->rq.ind.ring = ind + l->sq_indirect;
+	qp->rq.ind.first = l->sq_indirect;
+	qp->rq.ind.entries = l->rq_indirect;
+	return 0;
+}
+
+static void softib_qp_free(struct softib_qp *qp)
+{
+	kvfree(qp->sq.ind.end);
+	kvfree(qp->rq.ind.end);
+	softib_region_destroy(qp->region);
+}
+
+static void softib_qp_work(struct work_struct *work);
+
+static int softib_qp_init(struct softib_qp *qp, struct softib_layout *l)
+{
+	int ret;
+
+	INIT_WORK(&qp->work, softib_qp_work);
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->unused);
+
+	qp->region = softib_region_create(l->size);
+	if (!qp->region)
+		return -ENOMEM;
+	qp->hdr = qp->region->addr;
+	if (qp->user)
+		return 0;
+
+	ret = softib_qp_init_wqs(qp, l);
+	if (ret)
+		softib_qp_free(qp);
+	return ret;
+}
+
+static int softib_qp_register(struct softib_qp *qp,
+			      const struct ib_qp_init_attr *init,
+			      const struct softib_layout *l)
+{
+	struct softib_dev *dev = to_softib_dev(qp->ibqp.device);
+	struct softib_cq *scq = to_softib_cq(init->send_cq);
+	struct softib_cq *rcq = to_softib_cq(init->recv_cq);
+	struct vmri_qp_create cmd = {
+		.frames = softib_region_frames(qp->region),
+		.pd = to_softib_pd(qp->ibqp.pd)->handle,
+		.send_cq = scq->handle,
+		.recv_cq = rcq->handle,
+		.type = init->qp_type,
+		.flags = qp->user ? 0 : VMRI_QPF_KERNEL,
+		.sq_offset = l->sq_offset,
+		.rq_offset = l->rq_offset,
+		.ind_offset = l->ind_offset,
+		.max_inline = l->max_inline,
+	};
+	int ret;
+
+	cmd.eq = dev->eqs[init->send_cq->comp_vector % dev->num_eqs].handle;
+	if (l->sq_entries) {
+		cmd.sq_log2_entries = ilog2(l->sq_entries);
+		cmd.sq_log2_stride = ilog2(l->sq_stride);
+		cmd.max_send_sge = l->sq_frames;
+	}
+	if (l->rq_entries) {
+		cmd.rq_log2_entries = ilog2(l->rq_entries);
+		cmd.rq_log2_stride = ilog2(l->rq_stride);
+		cmd.max_recv_sge = l->rq_frames;
+	}
+	if (l->ind_entries)
+		cmd.ind_log2_entries = ilog2(l->ind_entries);
+
+	ret = softib_command(dev, VMRI_OP_qp_create, &cmd, &cmd.qpn);
+	if (!ret)
+		qp->ibqp.qp_num = cmd.qpn;
+	return ret;
+}
+
+/* Let the process have the queues. */
+static int softib_qp_share(struct softib_qp *qp, const struct softib_layout *l,
+			   struct ib_udata *udata)
+{
+	struct softib_ucontext *uctx =
+		rdma_udata_to_drv_context(udata, struct softib_ucontext,
+					  ibuctx);
+	struct softib_create_qp_resp resp = {
+		.mmap_size = qp->region->nr_pages << PAGE_SHIFT,
+		.sq_offset = l->sq_offset,
+		.rq_offset = l->rq_offset,
+	};
+	u64 offset;
+	int ret;
+
+	ret = softib_region_publish(qp->region, &uctx->ibuctx, &offset);
+	if (ret)
+		return ret;
+
+	resp.mmap_offset = offset;
+	if (l->sq_entries) {
+		resp.sq_log2_entries = ilog2(l->sq_entries);
+		resp.sq_log2_stride = ilog2(l->sq_stride);
+	}
+	if (l->rq_entries) {
+		resp.rq_log2_entries = ilog2(l->rq_entries);
+		resp.rq_log2_stride = ilog2(l->rq_stride);
+	}
+	return softib_respond(udata, &resp, sizeof(resp));
+}
+
+static int softib_check_init(const struct softib_dev *dev,
+			     const struct ib_qp_init_attr *init, bool user)
+{
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UD:
+		break;
+	case IB_QPT_SMI:
+	case IB_QPT_GSI:
+		if (user || init->port_num != SOFTIB_PORT)
+			return -EINVAL;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (init->create_flags || init->srq || init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	return softib_check_cap(dev, &init->cap);
+}
+
+/* What the QP can do, which is no less than what was asked for. */
+static void softib_qp_set_cap(struct softib_qp *qp, struct ib_qp_cap *cap,
+			      const struct softib_layout *l)
+{
+	cap->max_send_wr = l->sq_entries;
+	cap->max_recv_wr = l->rq_entries;
+	cap->max_inline_data = l->max_inline;
+	if (qp->user) {
+		cap->max_send_sge = l->sq_frames;
+		cap->max_recv_sge = l->rq_frames;
+	}
+	qp->cap = *cap;
+}
+
+int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		     struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibqp->device);
+	struct softib_qp *qp = to_softib_qp(ibqp);
+	struct softib_layout l;
+	int ret;
+
+	ret = softib_check_init(dev, init, udata);
+	if (ret)
+		return ret;
+
+	qp->user = udata;
+	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->state = IB_QPS_RESET;
+	softib_layout(dev, &init->cap, qp->user, &l);
+	softib_qp_set_cap(qp, &init->cap, &l);
+
+	ret = softib_qp_init(qp, &l);
+	if (ret)
+		return ret;
+	ret = softib_qp_register(qp, init, &l);
+	if (ret)
+		goto err_free;
+
+	if (qp->user) {
+		ret = softib_qp_share(qp, &l, udata);
+		if (ret)
+			goto err_vmri;
+	}
+
+	/* One that VMRI has just destroyed may still stand there. */
+	ret = xa_err(xa_store_irq(&dev->qps, ibqp->qp_num, qp, GFP_KERNEL));
+	if (ret)
+		goto err_vmri;
+	return 0;
+
+err_vmri:
+	if (softib_destroy(dev, VMRI_OP_qp_destroy, ibqp->qp_num))
+		return ret;	/* VMRI may still write: keep the memory */
+err_free:
+	softib_qp_free(qp);
+	return ret;
+}
+
+/* ---- destruction ---- */
+
+static void softib_qp_mark_dead(struct softib_qp *qp)
+{
+	WRITE_ONCE(qp->hdr->sq.dead, 1);
+	WRITE_ONCE(qp->hdr->rq.dead, 1);
+}
+
+int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibqp->device);
+	struct softib_qp *qp = to_softib_qp(ibqp);
+	int ret;
+
+	softib_qp_mark_dead(qp);
+	ret = softib_destroy(dev, VMRI_OP_qp_destroy, ibqp->qp_num);
+	if (ret)
+		return ret;
+
+	xa_cmpxchg_irq(&dev->qps, ibqp->qp_num, qp, NULL, 0);
+	softib_qp_put(qp);
+	wait_for_completion(&qp->unused);
+	cancel_work_sync(&qp->work);
+	softib_cq_clean(to_softib_cq(ibqp->send_cq), ibqp->qp_num);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		softib_cq_clean(to_softib_cq(ibqp->recv_cq), ibqp->qp_num);
+	softib_qp_free(qp);
+	return 0;
+}
+
+/* Have the processes' posts fail from here on. */
+void softib_qps_mark_dead(struct softib_dev *dev)
+{
+	struct softib_qp *qp;
+	unsigned long index;
+
+	xa_lock_irq(&dev->qps);
+	xa_for_each(&dev->qps, index, qp)
+		if (qp->user)
+			softib_qp_mark_dead(qp);
+	xa_unlock_irq(&dev->qps);
+}
+
+/* ---- events ---- */
+
+/**
+ * softib_qp_get() - find a QP, for the handler of an event
+ * @dev:	device
+ * @qpn:	number
+ *
+ * Context: any.
+ * Return: the QP with a reference that keeps it from being destroyed, or NULL.
+ */
+struct softib_qp *softib_qp_get(struct softib_dev *dev, u32 qpn)
+{
+	struct softib_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->qps, flags);
+	qp = xa_load(&dev->qps, qpn);
+	if (qp)
+		refcount_inc(&qp->refs);
+	xa_unlock_irqrestore(&dev->qps, flags);
+	return qp;
+}
+
+void softib_qp_put(struct softib_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+/**
+ * softib_qp_later() - do something about a QP where one may sleep
+ * @qp:		a QP that cannot be destroyed meanwhile
+ * @what:	VMRI_EVENT_* or SOFTIB_QP_FLUSH
+ *
+ * Context: any.
+ */
+void softib_qp_later(struct softib_qp *qp, unsigned int what)
+{
+	set_bit(what, &qp->pending);
+	queue_work(to_softib_dev(qp->ibqp.device)->wq, &qp->work);
+}
+
+static const struct {
+	u8 vmri;
+	enum ib_event_type ib;
+} softib_qp_events[] = {
+	{ VMRI_EVENT_COMM_EST, IB_EVENT_COMM_EST },
+	{ VMRI_EVENT_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
+	{ VMRI_EVENT_QP_REQ_ERR, IB_EVENT_QP_REQ_ERR },
+	{ VMRI_EVENT_QP_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
+	{ VMRI_EVENT_QP_FATAL, IB_EVENT_QP_FATAL },
+	{ VMRI_EVENT_QP_LAST_WQE_REACHED, IB_EVENT_QP_LAST_WQE_REACHED },
+};
+
+/* Handlers of QP events expect to be called where they may sleep. */
+static void softib_qp_work(struct work_struct *work)
+{
+	struct softib_qp *qp = container_of(work, struct softib_qp, work);
+	struct ib_event ev = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(softib_qp_events); i++) {
+		if (!test_and_clear_bit(softib_qp_events[i].vmri, &qp->pending))
+			continue;
+		ev.event = softib_qp_events[i].ib;
+		if (qp->ibqp.event_handler)
+			qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+	}
+
+	if (test_and_clear_bit(VMRI_EVENT_QUEUE_READY, &qp->pending))
+		softib_qp_run_more(qp);
+	if (test_and_clear_bit(SOFTIB_QP_FLUSH, &qp->pending))
+		softib_flush_qp(qp);
+}
+
+/* ---- states ---- */
+
+static int softib_modify_cmd(const struct ib_qp_attr *attr, int mask,
+			     struct vmri_qp_modify *cmd)
+{
+	if ((mask & IB_QP_PORT) && attr->port_num != SOFTIB_PORT)
+		return -EINVAL;
+	if ((mask & IB_QP_AV) && softib_av_from_attr(&attr->ah_attr, &cmd->av))
+		return -EINVAL;
+	if (mask & IB_QP_ACCESS_FLAGS) {
+		int access = attr->qp_access_flags & ~IB_ACCESS_OPTIONAL;
+
+		if (access & ~SOFTIB_QP_ACCESS)
+			return -EOPNOTSUPP;
+		cmd->access_flags = access;
+	}
+
+	cmd->mask = mask;
+	if (mask & IB_QP_STATE)
+		cmd->state = attr->qp_state;
+	if (mask & IB_QP_CUR_STATE)
+		cmd->cur_state = attr->cur_qp_state;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		cmd->en_sqd_async_notify = attr->en_sqd_async_notify;
+	if (mask & IB_QP_PKEY_INDEX)
+		cmd->pkey_index = attr->pkey_index;
+	if (mask & IB_QP_PORT)
+		cmd->port = attr->port_num;
+	if (mask & IB_QP_QKEY)
+		cmd->qkey = attr->qkey;
+	if (mask & IB_QP_PATH_MTU)
+		cmd->path_mtu = attr->path_mtu;
+	if (mask & IB_QP_TIMEOUT)
+		cmd->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		cmd->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		cmd->rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		cmd->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_RQ_PSN)
+		cmd->rq_psn = attr->rq_psn & SOFTIB_PSN_MASK;
+	if (mask & IB_QP_SQ_PSN)
+		cmd->sq_psn = attr->sq_psn & SOFTIB_PSN_MASK;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		cmd->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		cmd->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_DEST_QPN)
+		cmd->dest_qpn = attr->dest_qp_num;
+	return 0;
+}
+
+/* The queues of the kernel after a change of state. */
+static void softib_qp_enter(struct softib_qp *qp, enum ib_qp_state state)
+{
+	WRITE_ONCE(qp->state, state);
+	if (state == IB_QPS_RESET && !qp->user) {
+		softib_cq_clean(to_softib_cq(qp->ibqp.send_cq),
+				qp->ibqp.qp_num);
+		softib_cq_clean(to_softib_cq(qp->ibqp.recv_cq),
+				qp->ibqp.qp_num);
+		softib_wq_reset(&qp->sq);
+		softib_wq_reset(&qp->rq);
+	}
+	/* What is posted can go now, or is to be flushed. */
+	if (state == IB_QPS_RTR || state == IB_QPS_RTS || state == IB_QPS_ERR)
+		softib_qp_run(qp);
+}
+
+int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibqp->device);
+	struct softib_qp *qp = to_softib_qp(ibqp);
+	struct vmri_qp_modify cmd = { .qpn = ibqp->qp_num };
+	enum ib_qp_state cur, next;
+	int ret;
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+
+	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	next = mask & IB_QP_STATE ? attr->qp_state : cur;
+	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
+		return -EINVAL;
+	ret = softib_modify_cmd(attr, mask, &cmd);
+	if (ret)
+		return ret;
+
+	ret = softib_command(dev, VMRI_OP_qp_modify, &cmd, &cmd.qpn);
+	/* Of a device that is gone nothing runs any more: that is ERR. */
+	if (ret == -ENODEV && (next == IB_QPS_ERR || next == IB_QPS_RESET))
+		ret = 0;
+	if (!ret && (mask & IB_QP_STATE))
+		softib_qp_enter(qp, next);
+	return ret;
+}
+
+int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_qp_init_attr *init)
+{
+	struct softib_dev *dev = to_softib_dev(ibqp->device);
+	struct softib_qp *qp = to_softib_qp(ibqp);
+	struct vmri_qp_modify cmd = { .qpn = ibqp->qp_num };
+	int ret;
+
+	ret = softib_call(dev, VMRI_OP_qp_query, &cmd);
+	if (ret)
+		return ret;
+
+	*attr = (struct ib_qp_attr) {
+		.qp_state = cmd.state,
+		.cur_qp_state = cmd.state,
+		.path_mtu = cmd.path_mtu,
+		.path_mig_state = IB_MIG_MIGRATED,
+		.qkey = cmd.qkey,
+		.rq_psn = cmd.rq_psn,
+		.sq_psn = cmd.sq_psn,
+		.dest_qp_num = cmd.dest_qpn,
+		.qp_access_flags = cmd.access_flags,
+		.cap = qp->cap,
+		.pkey_index = cmd.pkey_index,
+		.en_sqd_async_notify = cmd.en_sqd_async_notify,
+		.sq_draining = cmd.sq_draining,
+		.max_rd_atomic = cmd.max_rd_atomic,
+		.max_dest_rd_atomic = cmd.max_dest_rd_atomic,
+		.min_rnr_timer = cmd.min_rnr_timer,
+		.port_num = SOFTIB_PORT,
+		.timeout = cmd.timeout,
+		.retry_cnt = cmd.retry_cnt,
+		.rnr_retry = cmd.rnr_retry,
+	};
+	softib_av_to_attr(&cmd.av, &attr->ah_attr);
+
+	*init = (struct ib_qp_init_attr) {
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.cap = qp->cap,
+		.sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR :
+					     IB_SIGNAL_REQ_WR,
+		.qp_type = ibqp->qp_type,
+		.port_num = SOFTIB_PORT,
+	};
+	return 0;
+}

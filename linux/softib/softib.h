@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * SoftIB: an InfiniBand device made of VMRI, a service of the Xen hypervisor.
+ *
+ * Locking
+ * =======
+ *   softib_lifecycle (main.c)	who tears a device down: the backend that closes,
+ *				the removal of the driver, or a reboot.
+ *   dev->port_lock		what modify_port and modify_device change.
+ *   qp->sq.lock, qp->rq.lock	posting to a queue of the kernel.
+ *   cq->lock			polling and arming a queue of the kernel.
+ *   dev->cqs, dev->qps		the xarrays' own locks: lookup by number.
+ *   dev->commands.lock		results of commands that Xen answered later.
+ *
+ * The first is a mutex, the others are spinlocks that interrupts may take.  A
+ * work queue's lock is taken before a completion queue's, and an xarray's lock
+ * is the innermost.  No lock is held over a callback into ib_core, and none over
+ * a hypercall but softib_lifecycle.
+ *
+ * The rings of a process have no lock here: the driver never reads them.
+ */
+#ifndef SOFTIB_H
+#define SOFTIB_H
+
+#include <linux/completion.h>
+#include <linux/refcount.h>
+#include <linux/semaphore.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <xen/xenbus.h>
+
+#include <vmri/ring.h>
+#include <vmri/vmri.h>
+
+#include "compat.h"
+
+#define SOFTIB_PORT		1
+#define SOFTIB_MAX_EQS		8
+#define SOFTIB_EQ_LOG2_ENTRIES	8
+#define SOFTIB_VENDOR_ID	0x5853		/* Xen's, as of its PCI device */
+#define SOFTIB_QPN_NONE		U32_MAX
+
+/* Results of commands that have ended before their caller looks for them. */
+#define SOFTIB_MAX_COMMANDS	16
+
+struct softib_commands {
+	struct semaphore slots;		/* calls that may leave a result behind */
+	spinlock_t lock;		/* protects done */
+	wait_queue_head_t wait;
+	struct softib_result {
+		bool valid;
+		u16 command;
+		u32 id;
+		s64 result;
+	} done[SOFTIB_MAX_COMMANDS];
+};
+
+struct softib_dev {
+	struct ib_device ibdev;
+	struct xenbus_device *xdev;
+	unsigned int hypercall;		/* its number on this host */
+	u32 dev_id;			/* VMRI's number within this domain */
+	bool gone;			/* VMRI has no such device any more */
+	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */
+
+	spinlock_t port_lock;		/* port_cap_flags, the node's description */
+	u32 port_cap_flags;
+
+	struct workqueue_struct *wq;	/* QPs' events and the rest of their runs */
+	struct xarray cqs;		/* handle -> struct softib_cq */
+	struct xarray qps;		/* QPN -> struct softib_qp */
+	struct softib_commands commands;
+
+	unsigned int num_eqs;
+	struct softib_eq *eqs;
+};
+
+struct softib_ucontext {
+	struct ib_ucontext ibuctx;
+};
+
+/* Memory that this guest and VMRI share, and perhaps one of its processes. */
+struct softib_region {
+	struct rdma_user_mmap_entry entry;
+	bool published;			/* the entry counts the references */
+	u32 nr_pages;
+	void *addr;
+	u64 *gfns;			/* of the pages, for VMRI */
+};
+
+struct softib_eq {
+	struct softib_dev *dev;
+	struct softib_region *region;
+	struct vmri_eq_hdr *hdr;
+	const struct vmri_event *ring;
+	u32 cons;			/* by the interrupt handler */
+	u32 handle;
+	int irq;
+	char name[32];
+};
+
+struct softib_pd {
+	struct ib_pd ibpd;
+	u32 handle;
+};
+
+struct softib_ah {
+	struct ib_ah ibah;
+	struct vmri_av av;
+};
+
+struct softib_mr {
+	struct ib_mr ibmr;
+	struct ib_umem *umem;		/* NULL: all of the kernel's memory */
+	u64 *gfns;			/* of the pages, for VMRI */
+	u32 nr_pages;
+};
+
+struct softib_cq {
+	struct ib_cq ibcq;
+	struct softib_region *region;
+	struct vmri_cq_hdr *hdr;
+	struct vmri_cqe *ring;
+	u32 handle;
+	u32 entries;			/* a power of two */
+	bool user;
+
+	spinlock_t lock;		/* polling, arming: cons, ring, hdr->arm */
+	u32 cons;
+
+	refcount_t refs;		/* event handlers; see softib_cq_get() */
+	struct completion unused;
+};
+
+/* Scatter/gather entries that do not fit into the slot of their request. */
+struct softib_indirect {
+	struct vmri_sge *ring;
+	u32 first;			/* its index in the QP's indirect list */
+	u32 entries;			/* a power of two */
+	u32 prod;
+	u32 cons;
+	u32 *end;			/* per slot: prod behind its entries */
+};
+
+/* One direction of a QP of the kernel. */
+struct softib_wq {
+	spinlock_t lock;		/* posting: all that changes below */
+	struct vmri_wq_hdr *hdr;
+	void *slots;
+	u32 entries;			/* a power of two; 0: no such queue */
+	u32 log2_stride;
+	u32 max_sge;			/* of a request by its poster */
+	u32 max_frames;			/* entries that a slot holds */
+	u32 prod;
+	u32 cons;			/* as last seen */
+	struct softib_indirect ind;
+};
+
+/* Bits of softib_qp.pending besides VMRI_EVENT_*. */
+#define SOFTIB_QP_FLUSH		31
+
+struct softib_qp {
+	struct ib_qp ibqp;
+	struct softib_region *region;
+	struct vmri_qp_hdr *hdr;
+	bool user;
+	bool sig_all;
+	enum ib_qp_state state;		/* as last set; VMRI may have left it */
+	struct ib_qp_cap cap;
+	struct softib_wq sq;
+	struct softib_wq rq;
+
+	unsigned long pending;		/* bits for the work to look at */
+	struct work_struct work;
+	refcount_t refs;		/* event handlers; see softib_qp_get() */
+	struct completion unused;
+};
+
+static inline struct softib_dev *to_softib_dev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct softib_dev, ibdev);
+}
+
+static inline struct softib_pd *to_softib_pd(struct ib_pd *ibpd)
+{
+	return container_of(ibpd, struct softib_pd, ibpd);
+}
+
+static inline struct softib_ah *to_softib_ah(struct ib_ah *ibah)
+{
+	return container_of(ibah, struct softib_ah, ibah);
+}
+
+static inline struct softib_mr *to_softib_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct softib_mr, ibmr);
+}
+
+static inline struct softib_cq *to_softib_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct softib_cq, ibcq);
+}
+
+static inline struct softib_qp *to_softib_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct softib_qp, ibqp);
+}
+
+/*
+ * hcall.c: the only place that calls Xen.  Results are 0 or a negative errno of
+ * Linux.  softib_call() and softib_schedule() may be used in any context and
+ * never wait; softib_command() and softib_destroy() may sleep.
+ */
+int softib_version(unsigned int hypercall, struct vmri_version *version);
+int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg);
+int softib_schedule(struct softib_dev *dev, u32 qpn);
+int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
+		   const u32 *id);
+int softib_destroy(struct softib_dev *dev, unsigned int cmd, u32 handle);
+void softib_commands_init(struct softib_commands *cmds);
+void softib_command_done(struct softib_dev *dev, const struct vmri_event *ev);
+
+/* device.c */
+int softib_device_register(struct softib_dev *dev);
+
+/* eq.c */
+int softib_eqs_create(struct softib_dev *dev);
+void softib_eqs_destroy(struct softib_dev *dev);
+const struct cpumask *softib_get_vector_affinity(struct ib_device *ibdev,
+						 int vector);
+
+/* mmap.c */
+struct softib_region *softib_region_create(size_t size);
+int softib_region_publish(struct softib_region *region,
+			  struct ib_ucontext *ibuctx, u64 *offset);
+void softib_region_destroy(struct softib_region *region);
+struct vmri_frames softib_region_frames(const struct softib_region *region);
+u64 softib_page_gfn(struct page *page);
+int softib_mmap(struct ib_ucontext *ibuctx, struct vm_area_struct *vma);
+void softib_mmap_free(struct rdma_user_mmap_entry *entry);
+int softib_respond(struct ib_udata *udata, void *resp, size_t size);
+
+/* pd.c */
+int softib_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata);
+void softib_dealloc_ucontext(struct ib_ucontext *ibuctx);
+void softib_disassociate_ucontext(struct ib_ucontext *ibuctx);
+int softib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int softib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* ah.c */
+int softib_av_from_attr(const struct rdma_ah_attr *attr, struct vmri_av *av);
+void softib_av_to_attr(const struct vmri_av *av, struct rdma_ah_attr *attr);
+int softib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		     struct ib_udata *udata);
+int softib_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
+int softib_destroy_ah(struct ib_ah *ibah, u32 flags);
+
+/* mr.c */
+struct ib_mr *softib_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *softib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+				 u64 iova, int access, struct ib_udata *udata);
+int softib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* cq.c */
+int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		     struct uverbs_attr_bundle *attrs);
+int softib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int softib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+struct softib_cq *softib_cq_get(struct softib_dev *dev, u32 handle);
+void softib_cq_put(struct softib_cq *cq);
+void softib_cq_notify(struct softib_cq *cq);
+void softib_cq_clean(struct softib_cq *cq, u32 qpn);
+void softib_cqs_mark_dead(struct softib_dev *dev);
+
+/* qp.c */
+int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		     struct ib_udata *udata);
+int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata);
+int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_qp_init_attr *init);
+int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+struct softib_qp *softib_qp_get(struct softib_dev *dev, u32 qpn);
+void softib_qp_put(struct softib_qp *qp);
+void softib_qp_later(struct softib_qp *qp, unsigned int what);
+void softib_qps_mark_dead(struct softib_dev *dev);
+
+/* post.c */
+int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr);
+int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr);
+void softib_qp_run(struct softib_qp *qp);
+void softib_qp_run_more(struct softib_qp *qp);
+void softib_wq_reset(struct softib_wq *wq);
+
+/* flush.c */
+void softib_flush_qp(struct softib_qp *qp);
+void softib_flush_all(struct softib_dev *dev);
+
+/* mad.c */
+int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
+		       const struct ib_wc *in_wc, const struct ib_grh *in_grh,
+		       const struct ib_mad *in, struct ib_mad *out,
+		       size_t *out_size, u16 *out_pkey_index);
+
+/* The slot of a free-running index. */
+static inline void *softib_wq_slot(const struct softib_wq *wq, u32 index)
+{
+	return wq->slots +
+	       ((size_t)(index & (wq->entries - 1)) << wq->log2_stride);
+}
+
+#endif /* SOFTIB_H */
