@@ -113,6 +113,9 @@ static bool wheel_advance(struct vmri_park *park, uint64_t until)
     {
         struct list_head *head = &park->slot[level][slot];
 
+        /* What begins at `next`, on other levels too, still lies ahead. */
+        park->now = next - 1;
+
         while ( !list_empty(head) )
         {
             struct vmri_qp *qp = list_first_entry(head, struct vmri_qp, wheel);
@@ -126,14 +129,11 @@ static bool wheel_advance(struct vmri_park *park, uint64_t until)
             else
             {
                 /* Relative to the slot's beginning it belongs further down. */
-                uint64_t now = park->now;
-
                 park->now = next;
                 wheel_insert(park, qp);
-                park->now = now;
+                park->now = next - 1;
             }
         }
-        park->now = next;
     }
 
     if ( park->now < until )
