@@ -297,17 +297,19 @@ int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
 
 void env_frame_put(env_frame_t frame, bool writable)
 {
-    struct frame *f;
+    struct frame *f = referenced(frame, "put");
+    bool ok;
 
     env_no_lock("env_frame_put");
     pthread_mutex_lock(&mutex);
-    f = referenced(frame, "put");
-    if ( writable > f->writable || f->refs - 1 < f->writable - writable )
+    ok = writable <= f->writable && f->refs - 1 >= f->writable - writable;
+    env_store(&f->refs, f->refs - ok);
+    f->writable -= ok && writable;
+    pthread_mutex_unlock(&mutex);
+
+    if ( !ok )
         env_panic("put of frame %#llx, taken %s", (unsigned long long)frame,
                   writable ? "read-only" : "as writable");
-    env_store(&f->refs, f->refs - 1);
-    f->writable -= writable;
-    pthread_mutex_unlock(&mutex);
 }
 
 void env_frame_dirty(struct domain *d, env_frame_t frame)

@@ -94,9 +94,10 @@ void env_test_one_frame(bool on);
 void env_test_deny(bool on);
 
 /*
- * The nth next call fails, once; 0: none.  env_test_fail_left tells whether the
- * failure is still to come.
+ * The nth next call fails, once; 0: none; ENV_ALWAYS: all from now on.
+ * env_test_fail_left tells whether the failure is still to come.
  */
+#define ENV_ALWAYS  (~0U)
 enum env_failure {
     ENV_FAIL_ALLOC,     /* env_alloc, env_alloc_page: NULL */
     ENV_FAIL_FRAME,     /* env_frame_get: -EPERM */

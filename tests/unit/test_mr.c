@@ -582,7 +582,8 @@ TEST(mr_every_failure_undoes_all)
 
     CHECK_EQ(mr_deregister(&m), 0);
     for ( kind = 0; kind < ENV_FAIL_COPY_TO; kind++ )
-        for ( every = 0; every < 2; every++ )
+        /* A continuation that faults leaves the rest to the device's end. */
+        for ( every = 0; every < (kind == ENV_FAIL_COPY_FROM ? 1 : 2); every++ )
             for ( nth = 1; ; nth++ )
             {
                 uint64_t before = env_stats.allocated;

@@ -83,13 +83,16 @@ TEST(park_levels_meet)
 {
     struct guest *g = guest_new(1);
     struct parking far = parking_new(g), near = parking_new(g);
-    uint64_t now = env_now() / TICK, turn;
+    struct parking first = parking_new(g);
+    uint64_t turn;
 
-    /* At the end of a turn of level 0: far lies on level 1, near on level 0. */
-    env_test_advance((64 - now % 64) * TICK - env_now() % TICK);
+    /* far lies on level 1; when first is done, near comes to lie on level 0. */
+    env_test_advance((64 - env_now() / TICK % 64) * TICK - env_now() % TICK);
     turn = env_now() + 64 * TICK;
+    vmri_park_add(first.qp, VMRI_PARK_RNR, env_now() + 10 * TICK);
     vmri_park_add(far.qp, VMRI_PARK_RNR, turn + 20 * TICK);
     env_test_advance(10 * TICK);
+    CHECK_EQ(woken(g), 1);
     vmri_park_add(near.qp, VMRI_PARK_RNR, turn);
     env_test_advance(turn - env_now() + TICK);
     CHECK_EQ(woken(g), 1);
