@@ -38,10 +38,13 @@ RESULTS=$RUN/results
 LIMIT=${LIMIT:-180}
 OUTPUT=$(mktemp)
 
+# The limit holds there, so that nothing is left running; the one here is for a
+# machine that answers no more.
 on() {
 	local host=$1
 	shift
-	timeout --foreground "$LIMIT" ssh -F "$RUN/ssh_config" "$host" -- "$*" </dev/null
+	timeout --foreground "$((LIMIT + 30))" ssh -F "$RUN/ssh_config" "$host" -- \
+		"exec timeout -k 5 $LIMIT bash -c $(printf '%q' "$*")" </dev/null
 }
 
 put() {

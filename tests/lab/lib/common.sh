@@ -142,6 +142,11 @@ prune() {
 # Runs a command inside a root, in a mount namespace that goes with it.
 # in_root ROOT [FROM:TO[:ro]]... -- COMMAND...
 in_root() {
+	(enter_root "$@")
+}
+
+# The same, but the command takes the place of the shell.
+enter_root() {
 	local root=$1 binds=
 	shift
 	while [ "$1" != -- ]; do
@@ -149,7 +154,7 @@ in_root() {
 		shift
 	done
 	shift
-	ROOT="$root" BINDS="$binds" unshare --mount --propagation private \
+	ROOT="$root" BINDS="$binds" exec unshare --mount --propagation private \
 		sh -c "$IN_ROOT" in_root "$@"
 }
 

@@ -9,7 +9,7 @@
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-in_root "$@" &
+enter_root "$@" &
 qemu=$!
 echo "$qemu" >"$RUN/qemu.pid"
 trap 'kill -TERM "$qemu" 2>/dev/null' TERM INT HUP
