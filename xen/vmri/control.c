@@ -25,7 +25,10 @@ static long ctl_attach(uint64_t guest)
 
     ret = env_may_control(d, VMRI_OP_ctl_attach) ?: vmri_dev_attach(d, &arg);
     if ( !ret && env_copy_to_guest(guest, &arg, sizeof(arg)) )
+    {
+        vmri_dev_detach(d, arg.dev_id, false);
         ret = -EFAULT;
+    }
 
     env_domain_put(d);
 

@@ -135,6 +135,41 @@ static bool copy_back(const struct command *c, long ret, bool again)
     return (c->dir & OUT) && (ret >= 0 || ret == -ERESTART || again);
 }
 
+/*
+ * The guest cannot be told what was made: it goes again.  A memory region may
+ * be too large for one call; then vmri_dev_close does the rest.
+ */
+static void undo(struct vmri_dev *dev, unsigned int cmd,
+                 const union args *args, long ret)
+{
+    const struct vmri_mr_register *mr = &args->mr_register;
+
+    switch ( cmd )
+    {
+    case VMRI_OP_dev_create:
+        vmri_dev_close(dev, false);
+        break;
+    case VMRI_OP_pd_create:
+        vmri_pd_destroy(dev, args->object.handle);
+        break;
+    case VMRI_OP_eq_create:
+        vmri_eq_destroy(dev, args->eq_create.handle);
+        break;
+    case VMRI_OP_cq_create:
+        vmri_cq_destroy(dev, args->cq_create.handle);
+        break;
+    case VMRI_OP_qp_create:
+        vmri_qp_destroy(dev, args->qp_create.qpn);
+        break;
+    case VMRI_OP_mr_register:
+        if ( ret == -ERESTART )
+            vmri_mr_deregister(dev, mr->cookie, true);
+        else
+            vmri_mr_deregister(dev, mr->key, false);
+        break;
+    }
+}
+
 static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
                 bool again)
 {
@@ -147,10 +182,14 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
 
     ret = dev ? call(dev, c->cmd, &args, again) : get_version(&args.version);
 
-    if ( copy_back(c, ret, again) && env_copy_to_guest(guest, &args, c->size) )
-        return -EFAULT;
+    if ( !copy_back(c, ret, again) ||
+         !env_copy_to_guest(guest, &args, c->size) )
+        return ret;
 
-    return ret;
+    if ( ret >= 0 || ret == -ERESTART )
+        undo(dev, c->cmd, &args, ret);
+
+    return -EFAULT;
 }
 
 static long schedule(unsigned int dev_id, uint64_t qpn)
