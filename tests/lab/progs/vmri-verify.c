@@ -143,6 +143,14 @@ static bool is_ud(const struct test *t)
 	return t->row->type == IBV_QPT_UD;
 }
 
+/* On Ethernet every datagram has a GRH. */
+static bool has_grh(const struct side *s, const struct test *t)
+{
+	return is_ud(t) &&
+	       (t->row->grh ||
+		s->rig.port.link_layer == IBV_LINK_LAYER_ETHERNET);
+}
+
 static struct end *end_of(struct side *s, const struct test *t)
 {
 	return is_ud(t) ? &s->ud : &s->rc;
@@ -356,7 +364,7 @@ static void check_receive(struct side *s, const struct test *t,
 	if (has_imm(t))
 		check_field(v, "the immediate data", wc.imm_data, t->imm);
 	if (is_ud(t)) {
-		flags |= t->row->grh ? IBV_WC_GRH : 0;
+		flags |= has_grh(s, t) ? IBV_WC_GRH : 0;
 		check_field(v, "the receive's src_qp", wc.src_qp,
 			    s->peer_ud.qpn);
 		check_field(v, "the receive's slid", wc.slid,
@@ -379,7 +387,7 @@ static void expect_remote(struct side *s, const struct test *t,
 	}
 	/* Without a GRH its room is undefined. */
 	arena_take(&s->arena, remote, datagram, GRH);
-	if (t->row->grh)
+	if (has_grh(s, t))
 		check_grh(s, datagram, v);
 	memcpy(datagram + GRH, t->payload, t->size);
 	arena_expect(&s->arena, remote, datagram, GRH + t->size);
