@@ -69,9 +69,7 @@ static void complete(struct vmri_qp *qp)
         .opcode = completion_opcode(tx->wqe.opcode),
     };
 
-    if ( tx->status )
-        vmri_count(qp->dev, errors, 1);
-    else
+    if ( !tx->status )
     {
         vmri_count(qp->dev, tx_msgs, 1);
         if ( tx->wqe.opcode == VMRI_WR_RDMA_READ )
@@ -159,7 +157,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
     return RUN_MORE;
 }
 
-static bool flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
+static void flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
                       uint8_t opcode)
 {
     struct vmri_cqe cqe = {
@@ -170,14 +168,12 @@ static bool flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
         .opcode = opcode,
     };
 
-    vmri_count(qp->dev, flushed, 1);
-
-    return vmri_cq_push(cq, &cqe);
+    vmri_cq_push(cq, &cqe);
 }
 
 /*
  * A queue whose index is out of range has no requests that could be told from
- * garbage, and a dead CQ takes none: both count as flushed.
+ * garbage, and a dead CQ takes none: both count as done.
  */
 static enum run flush_sends(struct vmri_qp *qp, uint32_t *budget)
 {

@@ -200,7 +200,6 @@ static long schedule(unsigned int dev_id, uint64_t qpn)
     if ( unlikely(!dev) )
         return -ENODEV;
 
-    vmri_count(dev, doorbells, 1);
     if ( likely(qpn == (uint32_t)qpn) )
         ret = vmri_schedule(dev, qpn);
     vmri_dev_put(dev);

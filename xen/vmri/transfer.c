@@ -230,9 +230,7 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
         env_unlock(&qp->lock);
     }
 
-    if ( cqe->status )
-        vmri_count(qp->dev, errors, 1);
-    else
+    if ( !cqe->status )
     {
         vmri_count(qp->dev, rx_msgs, 1);
         vmri_count(qp->dev, rx_bytes, cqe->byte_len);
