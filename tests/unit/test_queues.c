@@ -457,8 +457,9 @@ static void fail_everywhere(long (*create)(void), const char *what)
     unsigned int kind, nth;
 
     CHECK_EQ(create(), 0);
-    usage(&before);
     for ( kind = 0; kind < ENV_FAIL_NR; kind++ )
+    {
+        usage(&before);
         for ( nth = 1; ; nth++ )
         {
             unsigned int ports = env_test_ports(fail_guest->domain);
@@ -481,6 +482,7 @@ static void fail_everywhere(long (*create)(void), const char *what)
             CHECK_EQ(env_stats.rings, rings);
             CHECK_EQ(create(), 0);
         }
+    }
 }
 
 TEST(queues_every_failure_undoes_all)
