@@ -103,41 +103,34 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 	}
 }
 
-/* True when there was an event. */
-static bool softib_eq_drain(struct softib_eq *eq)
+static void softib_eq_drain(struct softib_eq *eq)
 {
-	u32 prod = ring_load(&eq->hdr->prod);
 	struct vmri_event ev;
 
-	if (eq->cons == prod)
-		return false;
-
-	while (eq->cons != prod) {
+	while (eq->cons != ring_load(&eq->hdr->prod)) {
 		ev = eq->ring[eq->cons & (SOFTIB_EQ_ENTRIES - 1)];
 		eq->cons++;
 		ring_store(&eq->hdr->cons, eq->cons);
 		softib_event(eq->dev, &ev);
 	}
-	return true;
 }
 
 static irqreturn_t softib_eq_interrupt(int irq, void *data)
 {
 	struct softib_eq *eq = data;
 	struct vmri_object object = { .handle = eq->handle };
-	bool any = false;
 
-	for (;;) {
-		while (softib_eq_drain(eq))
-			any = true;
-		/* Ends when what did not fit has been moved in and drained. */
-		if (!READ_ONCE(eq->hdr->overflow) ||
-		    softib_call(eq->dev, VMRI_OP_eq_poll, &object))
-			break;
-		any = true;
-	}
+	/* Ends when what did not fit has been moved in and drained. */
+	do {
+		softib_eq_drain(eq);
+	} while (READ_ONCE(eq->hdr->overflow) &&
+		 !softib_call(eq->dev, VMRI_OP_eq_poll, &object));
 
-	xen_irq_lateeoi(irq, any ? 0 : XEN_EOI_FLAG_SPURIOUS);
+	/*
+	 * One that finds nothing is no sign of a storm: what it was for has been
+	 * drained by the one before.
+	 */
+	xen_irq_lateeoi(irq, 0);
 	return IRQ_HANDLED;
 }
 

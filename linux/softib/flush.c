@@ -4,7 +4,7 @@
  *
  * VMRI completes whatever is posted, until dom0 takes the device away.  Kernel
  * users wait for their requests when they let go of a device (ib_drain_qp()), so
- * somebody has to do it then.  VMRI touches none of this memory any more.
+ * somebody has to do it then.
  */
 
 #include "ring.h"
@@ -62,6 +62,7 @@ static void softib_flush_wq(struct softib_qp *qp, struct softib_wq *wq,
  */
 void softib_flush_qp(struct softib_qp *qp)
 {
+	softib_settle(to_softib_dev(qp->ibqp.device));
 	softib_flush_wq(qp, &qp->sq, to_softib_cq(qp->ibqp.send_cq),
 			VMRI_WC_OP_SEND);
 	softib_flush_wq(qp, &qp->rq, to_softib_cq(qp->ibqp.recv_cq),

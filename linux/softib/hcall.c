@@ -44,11 +44,27 @@ static int softib_errno(long ret)
 static long softib_hypercall(struct softib_dev *dev, unsigned int cmd,
 			     unsigned long arg)
 {
+	int call = srcu_read_lock(&dev->calls);
 	long ret = xen_single_call(dev->hypercall, cmd, dev->dev_id, arg, 0, 0);
 
+	srcu_read_unlock(&dev->calls, call);
 	if (unlikely(ret == -ENODEV))
 		WRITE_ONCE(dev->gone, true);
 	return ret;
+}
+
+/**
+ * softib_settle() - wait until VMRI writes nothing for a device that is gone
+ * @dev:	device of which a call has said so
+ *
+ * VMRI lets go of a device when the last call that is under way has returned:
+ * another CPU of this guest may still be in one, and its queues be written.
+ *
+ * Context: may sleep.
+ */
+void softib_settle(struct softib_dev *dev)
+{
+	synchronize_srcu(&dev->calls);
 }
 
 /**
@@ -156,6 +172,7 @@ static int softib_command_wait(struct softib_dev *dev, unsigned int cmd, u32 id)
 	struct softib_commands *cmds = &dev->commands;
 	struct vmri_dev_attr attr;
 	s64 result;
+	int ret;
 
 	while (!wait_event_timeout(cmds->wait,
 				   softib_command_fetch(cmds, cmd, id, &result),
@@ -163,7 +180,8 @@ static int softib_command_wait(struct softib_dev *dev, unsigned int cmd, u32 id)
 		if (softib_call(dev, VMRI_OP_dev_query, &attr))
 			return -ENODEV;
 	}
-	return softib_errno(result);
+	ret = softib_errno(result);
+	return ret == -EINPROGRESS ? -EIO : ret;
 }
 
 /**
@@ -205,5 +223,7 @@ int softib_destroy(struct softib_dev *dev, unsigned int cmd, u32 handle)
 	int ret;
 
 	ret = softib_command(dev, cmd, &object, &object.handle);
+	if (ret == -ENODEV)
+		softib_settle(dev);
 	return ret == -ENOENT || ret == -ENODEV ? 0 : ret;
 }

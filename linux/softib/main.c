@@ -113,27 +113,48 @@ static void softib_stop(struct softib_dev *dev)
 	softib_dev_destroy(dev);
 }
 
-static int softib_probe(struct xenbus_device *xdev,
-			const struct xenbus_device_id *id)
+static struct softib_dev *softib_alloc(struct xenbus_device *xdev)
 {
-	struct softib_dev *dev;
-	int ret;
+	struct softib_dev *dev = ib_alloc_device(softib_dev, ibdev);
 
-	dev = ib_alloc_device(softib_dev, ibdev);
 	if (!dev)
-		return -ENOMEM;
+		return NULL;
+	if (init_srcu_struct(&dev->calls)) {
+		ib_dealloc_device(&dev->ibdev);
+		return NULL;
+	}
 
 	dev->xdev = xdev;
 	spin_lock_init(&dev->port_lock);
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	softib_commands_init(&dev->commands);
+	return dev;
+}
+
+static void softib_free(struct softib_dev *dev)
+{
+	xa_destroy(&dev->cqs);
+	xa_destroy(&dev->qps);
+	cleanup_srcu_struct(&dev->calls);
+	ib_dealloc_device(&dev->ibdev);
+}
+
+static int softib_probe(struct xenbus_device *xdev,
+			const struct xenbus_device_id *id)
+{
+	struct softib_dev *dev;
+	int ret;
+
+	dev = softib_alloc(xdev);
+	if (!dev)
+		return -ENOMEM;
 
 	ret = softib_read_node(dev);
 	if (!ret)
 		ret = softib_start(dev);
 	if (ret) {
-		ib_dealloc_device(&dev->ibdev);
+		softib_free(dev);
 		return ret;
 	}
 
@@ -155,9 +176,7 @@ static void softib_close(struct xenbus_device *xdev)
 	if (dev) {
 		dev_set_drvdata(&xdev->dev, NULL);
 		softib_stop(dev);
-		xa_destroy(&dev->cqs);
-		xa_destroy(&dev->qps);
-		ib_dealloc_device(&dev->ibdev);
+		softib_free(dev);
 	}
 	mutex_unlock(&softib_lifecycle);
 }
@@ -192,7 +211,9 @@ static int softib_quiesce(struct device *device, void *data)
 {
 	struct softib_dev *dev;
 
-	mutex_lock(&softib_lifecycle);
+	/* One that is being torn down ends by itself, or hangs: do not wait. */
+	if (!mutex_trylock(&softib_lifecycle))
+		return 0;
 	dev = dev_get_drvdata(device);
 	if (dev) {
 		softib_dev_destroy(dev);

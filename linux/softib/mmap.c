@@ -2,6 +2,7 @@
 /*
  * SoftIB: the memory that queues live in, for VMRI and for processes.
  *
+ * It is charged to the memory cgroup of who creates the queue.
  * A region that a process may map belongs to its mmap entry and goes with the
  * last reference to that, so a mapping that is just being made never finds it
  * freed.  Pages that are mapped outlive the region: they are the process' then.
@@ -21,9 +22,38 @@ u64 softib_page_gfn(struct page *page)
 
 static void softib_region_free(struct softib_region *region)
 {
+	u32 i;
+
+	if (region->addr)
+		vunmap(region->addr);
+	for (i = 0; i < region->nr_pages; i++)
+		__free_page(region->pages[i]);
+	kvfree(region->pages);
 	kvfree(region->gfns);
-	vfree(region->addr);
 	kfree(region);
+}
+
+/* True when all pages are there; else those that are count. */
+static bool softib_region_fill(struct softib_region *region, u32 nr_pages)
+{
+	region->pages = kvmalloc_array(nr_pages, sizeof(*region->pages),
+				       GFP_KERNEL_ACCOUNT);
+	region->gfns = kvmalloc_array(nr_pages, sizeof(*region->gfns),
+				      GFP_KERNEL_ACCOUNT);
+	if (!region->pages || !region->gfns)
+		return false;
+
+	while (region->nr_pages < nr_pages) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+		if (!page)
+			return false;
+		region->gfns[region->nr_pages] = softib_page_gfn(page);
+		region->pages[region->nr_pages++] = page;
+	}
+
+	region->addr = vmap(region->pages, nr_pages, VM_MAP, PAGE_KERNEL);
+	return region->addr;
 }
 
 /**
@@ -35,25 +65,15 @@ static void softib_region_free(struct softib_region *region)
 struct softib_region *softib_region_create(size_t size)
 {
 	struct softib_region *region;
-	u32 i;
 
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return NULL;
 
-	region->nr_pages = PFN_UP(size);
-	region->addr = vmalloc_user(PAGE_ALIGN(size));
-	region->gfns = kvmalloc_array(region->nr_pages, sizeof(u64),
-				      GFP_KERNEL);
-	if (!region->addr || !region->gfns) {
+	if (!softib_region_fill(region, PFN_UP(size))) {
 		softib_region_free(region);
 		return NULL;
 	}
-
-	for (i = 0; i < region->nr_pages; i++)
-		region->gfns[i] =
-			softib_page_gfn(vmalloc_to_page(region->addr +
-							i * PAGE_SIZE));
 	return region;
 }
 
@@ -115,13 +135,13 @@ int softib_mmap(struct ib_ucontext *ibuctx, struct vm_area_struct *vma)
 
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
-	vm_flags_clear(vma, VM_MAYEXEC);
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
 
 	entry = rdma_user_mmap_entry_get(ibuctx, vma);
 	if (!entry)
 		return -EINVAL;
 	region = container_of(entry, struct softib_region, entry);
-	ret = remap_vmalloc_range(vma, region->addr, 0);
+	ret = vm_map_pages_zero(vma, region->pages, region->nr_pages);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

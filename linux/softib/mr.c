@@ -41,11 +41,11 @@ static int softib_mr_frames(struct softib_mr *mr)
 		return -ENOMEM;
 
 	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0) {
-		if (WARN_ON_ONCE(i == mr->nr_pages))
+		if (i == mr->nr_pages)
 			return -EIO;
 		mr->gfns[i++] = softib_page_gfn(sg_page_iter_page(&iter));
 	}
-	return 0;
+	return i == mr->nr_pages ? 0 : -EIO;
 }
 
 static int softib_mr_register(struct softib_dev *dev, struct softib_mr *mr,

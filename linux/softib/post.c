@@ -221,7 +221,7 @@ static int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 		return -EINVAL;
 
 	softib_sgl_count(sge, num, sgl);
-	if (sgl->length > U32_MAX)
+	if (sgl->length > U32_MAX || sgl->frames > VMRI_MAX_INDIRECT)
 		return -EINVAL;
 
 	if (sgl->frames > wq->max_frames) {

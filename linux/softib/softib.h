@@ -26,6 +26,7 @@
 #include <linux/refcount.h>
 #include <linux/semaphore.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -64,6 +65,7 @@ struct softib_dev {
 	unsigned int hypercall;		/* its number on this host */
 	u32 dev_id;			/* VMRI's number within this domain */
 	bool gone;			/* VMRI has no such device any more */
+	struct srcu_struct calls;	/* hypercalls that are under way */
 	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */
 
 	spinlock_t port_lock;		/* port_cap_flags, the node's description */
@@ -86,8 +88,9 @@ struct softib_ucontext {
 struct softib_region {
 	struct rdma_user_mmap_entry entry;
 	bool published;			/* the entry counts the references */
-	u32 nr_pages;
 	void *addr;
+	u32 nr_pages;
+	struct page **pages;
 	u64 *gfns;			/* of the pages, for VMRI */
 };
 
@@ -220,6 +223,7 @@ int softib_schedule(struct softib_dev *dev, u32 qpn);
 int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
 		   const u32 *id);
 int softib_destroy(struct softib_dev *dev, unsigned int cmd, u32 handle);
+void softib_settle(struct softib_dev *dev);
 void softib_commands_init(struct softib_commands *cmds);
 void softib_command_done(struct softib_dev *dev, const struct vmri_event *ev);
 
@@ -279,15 +283,17 @@ void softib_cqs_mark_dead(struct softib_dev *dev);
 /* qp.c */
 int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		     struct ib_udata *udata);
-int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		     struct ib_udata *udata);
-int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		    struct ib_qp_init_attr *init);
 int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 struct softib_qp *softib_qp_get(struct softib_dev *dev, u32 qpn);
 void softib_qp_put(struct softib_qp *qp);
 void softib_qp_later(struct softib_qp *qp, unsigned int what);
 void softib_qps_mark_dead(struct softib_dev *dev);
+
+/* qpstate.c */
+int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata);
+int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_qp_init_attr *init);
 
 /* post.c */
 int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
