@@ -102,8 +102,9 @@ static int run_checks(void)
 		pr_info("device %u cannot be had: %ld\n", dev_id, rc);
 		return rc;
 	}
+	pr_info("asking with device %u\n", dev_id);
 	rc = hostile_call(VMRI_OP_pd_create, &pd);
-	hostile_expect("a protection domain", rc, 0);
+	hostile_expect("a protection domain for the checks", rc, 0);
 	hostile_pd = pd.handle;
 
 	hostile_args();
