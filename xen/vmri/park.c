@@ -142,7 +142,7 @@ static bool wheel_advance(struct vmri_park *park, uint64_t until)
     return true;
 }
 
-static void wheel_timer(void *data)
+static void cf_check wheel_timer(void *data)
 {
     struct vmri_park *park = data;
 
