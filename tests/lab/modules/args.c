@@ -3,8 +3,6 @@
  * Commands with one thing wrong in each.  All start from a template that is
  * seen to work, so that what is refused is what was changed.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>

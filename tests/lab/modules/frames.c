@@ -3,8 +3,6 @@
  * Frames that are not the guest's to give: those of others, those of devices,
  * those that do not exist.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>

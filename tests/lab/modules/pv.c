@@ -4,8 +4,6 @@
  * what they hold: page tables, descriptor tables, pages shared with Xen.  If an
  * RDMA write reached one, the guest would own the machine.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
