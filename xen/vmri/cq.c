@@ -52,7 +52,8 @@ static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
     cqe->timestamp = env_now();
     *(struct vmri_cqe *)vmri_region_at(&cq->region, VMRI_RING_OFFSET +
                                        slot * sizeof(*cqe)) = *cqe;
-    env_store_release(&hdr->prod, ++cq->prod);
+    env_store(&cq->prod, cq->prod + 1);
+    env_store_release(&hdr->prod, cq->prod);
 
     return true;
 }
@@ -67,7 +68,7 @@ bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe)
     raise = written ? cq_disarm(cq, cqe) : !cq->overflow;
     if ( !written && !cq->overflow )
     {
-        cq->overflow = true;
+        env_store(&cq->overflow, true);
         env_store(&cq_hdr(cq)->overflow, 1);
     }
 

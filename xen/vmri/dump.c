@@ -15,7 +15,7 @@ static void cf_check pd_line(char *line, const void *obj)
 {
     const struct vmri_pd *pd = obj;
 
-    snprintf(line, LINE, "pd %#x users %u", pd->handle, pd->users);
+    snprintf(line, LINE, "pd %#x users %u", pd->handle, env_load(&pd->users));
 }
 
 static void cf_check eq_line(char *line, const void *obj)
@@ -24,9 +24,9 @@ static void cf_check eq_line(char *line, const void *obj)
     struct vmri_eq_hdr *hdr = vmri_region_at(&eq->region, 0);
 
     snprintf(line, LINE, "eq %#x users %u port %u size %u prod %u cons %u%s",
-             eq->handle, eq->users, eq->port, 1U << eq->log2_entries,
-             env_load(&eq->prod), env_load(&hdr->cons),
-             list_empty(&eq->waiting) ? "" : " overflow");
+             eq->handle, env_load(&eq->users), eq->port,
+             1U << eq->log2_entries, env_load(&eq->prod), env_load(&hdr->cons),
+             env_load(&hdr->overflow) ? " overflow" : "");
 }
 
 static void cf_check cq_line(char *line, const void *obj)
@@ -36,9 +36,9 @@ static void cf_check cq_line(char *line, const void *obj)
 
     snprintf(line, LINE,
              "cq %#x users %u eq %#x size %u prod %u cons %u arm %u%s",
-             cq->handle, cq->users, cq->eq->handle, 1U << cq->log2_entries,
-             env_load(&cq->prod), env_load(&hdr->cons), env_load(&hdr->arm),
-             env_load(&cq->overflow) ? " overflow" : "");
+             cq->handle, env_load(&cq->users), cq->eq->handle,
+             1U << cq->log2_entries, env_load(&cq->prod), env_load(&hdr->cons),
+             env_load(&hdr->arm), env_load(&cq->overflow) ? " overflow" : "");
 }
 
 static const char *name_of(const char *const names[], unsigned int nr,

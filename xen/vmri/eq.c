@@ -30,7 +30,8 @@ static bool eq_write(struct vmri_eq *eq, uint32_t id, unsigned int type)
     e = vmri_region_at(&eq->region, VMRI_RING_OFFSET +
                        (eq->prod & (size - 1)) * sizeof(*e));
     *e = (struct vmri_event){ .type = type, .id = id };
-    env_store_release(&hdr->prod, ++eq->prod);
+    env_store(&eq->prod, eq->prod + 1);
+    env_store_release(&hdr->prod, eq->prod);
     vmri_count(eq->dev, events, 1);
 
     return true;

@@ -351,7 +351,7 @@ void *vmri_use(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle)
     obj = vmri_table_get(t, handle);
     if ( obj )
     {
-        obj->users++;
+        env_store(&obj->users, obj->users + 1);
         vmri_table_put(t, handle);
     }
     env_unlock(&dev->lock);
@@ -364,7 +364,7 @@ void vmri_unuse(struct vmri_dev *dev, void *obj)
     struct used_object *used = obj;
 
     env_lock(&dev->lock);
-    used->users--;
+    env_store(&used->users, used->users - 1);
     env_unlock(&dev->lock);
 }
 
