@@ -299,6 +299,13 @@ static void set_running(struct vmri_qp *qp, uint32_t running)
         env_store(&qp->sq.hdr->running, running);
 }
 
+/* Is what is posted done at once, or flushed? */
+static bool takes_requests(unsigned int state)
+{
+    return state == VMRI_QPS_RTS || state == VMRI_QPS_SQE ||
+           state == VMRI_QPS_ERR;
+}
+
 int vmri_run(struct vmri_qp *qp)
 {
     uint32_t budget = VMRI_BUDGET;
@@ -317,8 +324,8 @@ int vmri_run(struct vmri_qp *qp)
         env_mb();
 
         /* Who saw `running` did not ring. */
-        if ( rc == RUN_IDLE && vmri_qp_state(qp) == VMRI_QPS_RTS &&
-             vmri_wq_posted(&qp->sq) )
+        if ( rc == RUN_IDLE && takes_requests(vmri_qp_state(qp)) &&
+             vmri_wq_posted(&qp->sq) > 0 )
             env_store(&qp->again, 1);
 
         env_store_release(&qp->busy, 0);
