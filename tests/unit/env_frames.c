@@ -38,9 +38,7 @@ static int memfd = -1;
 static uint8_t *direct;         /* all frames, one after the other */
 static bool one_frame;
 
-static unsigned int hook_nth;
-static void (*hook_fn)(void *);
-static void *hook_data;
+static struct env_hook map_hook;
 
 static __thread struct mapping maps[MAX_MAPS];
 static __thread uint8_t *window;    /* a page for each of maps, and a guard */
@@ -100,7 +98,7 @@ void env_frames_begin(void)
     memset(frames, 0, sizeof(frames));
     next_frame = 0;
     one_frame = true;
-    hook_nth = 0;
+    map_hook.nth = 0;
     nr_written = 0;
 }
 
@@ -334,19 +332,7 @@ void env_frame_dirty(struct domain *d, env_frame_t frame)
 
 void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data)
 {
-    hook_fn = fn;
-    hook_data = data;
-    env_store(&hook_nth, nth);
-}
-
-static void run_hook(void)
-{
-    unsigned int nth = env_load(&hook_nth);
-
-    while ( nth && !env_cmpxchg(&hook_nth, &nth, nth - 1) )
-        ;
-    if ( nth == 1 )
-        hook_fn(hook_data);
+    env_hook_set(&map_hook, nth, fn, data);
 }
 
 void *env_map(env_frame_t frame)
@@ -356,7 +342,7 @@ void *env_map(env_frame_t frame)
     env_no_lock("env_map");
     env_need_current("env_map");
     env_add(&env_stats.maps, 1);
-    run_hook();
+    env_hook_run(&map_hook);
     referenced(frame, "mapping");
 
     for ( i = 0; i < MAX_MAPS && maps[i].at; i++ )

@@ -24,6 +24,16 @@ struct domain {
 
 extern struct domain env_domains[ENV_DOMAINS];
 
+/* Something to be called once, at the nth time. */
+struct env_hook {
+    unsigned int nth;               /* atomic; 0: not set */
+    void (*fn)(void *data);
+    void *data;
+};
+void env_hook_set(struct env_hook *h, unsigned int nth, void (*fn)(void *),
+                  void *data);
+void env_hook_run(struct env_hook *h);
+
 /* Panic when this thread holds a lock. */
 void env_no_lock(const char *what);
 /* Is it the turn of a failure? */

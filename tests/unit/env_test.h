@@ -129,11 +129,13 @@ extern struct env_stats env_stats;
 const char *env_test_printed(void);
 
 /*
- * Call fn once, in place of the nth next env_map's beginning: in the middle of a
+ * Call fn once, at the beginning of the nth next env_map: in the middle of a
  * copy.  What could wait for that copy belongs into another thread:
  * env_test_aside() starts one and returns when it has ended or waits.
  */
 void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data);
+/* The same in the nth next notification, where VMRI may hold locks. */
+void env_test_on_notify(unsigned int nth, void (*fn)(void *), void *data);
 void env_test_aside(void (*fn)(void *), void *data);
 /* Wait until it has ended; true if there was one. */
 bool env_test_aside_end(void);

@@ -33,6 +33,8 @@ static uint64_t now;                            /* atomic */
 static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct env_timer *timers;                /* all that are initialised */
 
+static struct env_hook notify_hook;
+
 static char printed[65536];
 static size_t nr_printed;
 
@@ -57,6 +59,7 @@ void env_test_begin(void)
     current = NULL;
     nr_exposed = 0;
     preempt_every = 0;
+    notify_hook.nth = 0;
     deny = false;
     now = START;
     timers = NULL;
@@ -130,6 +133,31 @@ bool env_preempt(void)
     env_add(&env_stats.preempts, 1);
     return preempt_every &&
            (env_fetch_add(&preempt_count, 1) + 1) % preempt_every == 0;
+}
+
+/* ---- hooks ---- */
+
+void env_hook_set(struct env_hook *h, unsigned int nth, void (*fn)(void *),
+                  void *data)
+{
+    h->fn = fn;
+    h->data = data;
+    env_store_release(&h->nth, nth);
+}
+
+void env_hook_run(struct env_hook *h)
+{
+    unsigned int nth = env_load_acquire(&h->nth);
+
+    while ( nth && !env_cmpxchg(&h->nth, &nth, nth - 1) )
+        ;
+    if ( nth == 1 )
+        h->fn(h->data);
+}
+
+void env_test_on_notify(unsigned int nth, void (*fn)(void *), void *data)
+{
+    env_hook_set(&notify_hook, nth, fn, data);
 }
 
 /* ---- memory ---- */
@@ -351,6 +379,7 @@ void env_port_notify(struct domain *d, unsigned int port)
 {
     need_port(d, port);
     env_add(&d->notified[port], 1);
+    env_hook_run(&notify_hook);
 }
 
 unsigned int env_test_notified(struct domain *d, unsigned int port)
