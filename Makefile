@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The front door. The work is done by tests/lab and tests/unit; see "make help".
+# The front door. The work is done by scripts/ and tests/lab; see "make help".
 
 include Config.mk
 
@@ -14,28 +14,31 @@ help:
 	@echo '  make test    check, and all suites of the lab'
 	@echo '  make lab     start the lab and leave it up; tests/lab/lab drives it'
 	@echo '  make bench   the speed of SoftIB beside TCP and Soft-RoCE, same boot'
+	@echo '  make lint    licences named, shell scripts sound'
 	@echo '  make clean   remove what was built in this folder'
 	@echo
-	@echo 'All but check and clean need root on Debian 12 or 13. What they make is kept'
+	@echo 'All but check, lint and clean need root on Debian 12 or 13. What they make is kept'
 	@echo 'in /var/cache/softib; SOFTIB_CACHE=DIR puts it elsewhere.'
 
 demo:
-	@$(LAB)/demo
+	@$(LAB)/run pingpong verify perftest compare
 
 check:
-	@$(MAKE) --no-print-directory -C tests/unit check
+	@scripts/check
 
 test:
-	@$(LAB)/all-tests
+	@scripts/test
 
 lab:
 	@$(LAB)/lab up
 
 bench:
-	@$(LAB)/demo --bench
+	@$(LAB)/run perftest compare
+
+lint:
+	@scripts/lint
 
 clean:
-	@if [ -e tests/unit/Makefile ]; then $(MAKE) --no-print-directory -C tests/unit clean; fi
-	@find . -name __pycache__ -prune -exec rm -rf {} +
+	@rm -rf build
 
-.PHONY: help demo check test lab bench clean
+.PHONY: help demo check test lab bench lint clean

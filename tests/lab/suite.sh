@@ -12,7 +12,10 @@
 #   pass NAME, fail NAME WHY
 #   wait_until SECONDS COMMAND...
 #   background HOST NAME COMMAND...   starts a daemon there; ended with the suite
-#   result KEY VALUE        notes a measurement for the tables
+#   result KEY VALUE        notes a measurement for the table that "run" shows. KEY
+#                           is "PROGRAM SIZE WAY", WAY one of softib, rxe, tcp, …
+#   measure NAME KEY UNIT COMMAND...   passes if the command prints a number, and
+#                           notes that
 #   skip NAME WHY           for what this configuration of the lab cannot do
 
 set -uo pipefail
@@ -89,6 +92,19 @@ refuse() {
 	return 1
 }
 
+measure() {
+	local name=$1 key=$2 unit=$3 value
+	shift 3
+	if value=$("$@" 2>"$OUTPUT") && [[ $value =~ ^[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$ ]]; then
+		pass "$name"
+		result "$key" "$(awk -v v="$value" 'BEGIN { printf v < 100 ? "%.2f" : "%.0f", v }') $unit"
+		return 0
+	fi
+	fail "$name" "it printed no number: ${value:-nothing}"
+	tail -n 20 "$OUTPUT" | sed 's/^/    | /'
+	return 1
+}
+
 wait_until() {
 	local limit=$1 started
 	started=$(date +%s)
@@ -106,7 +122,10 @@ wait_until() {
 background() {
 	local host=$1 name=$2
 	shift 2
-	STARTED+=("$host $name")
+	case " ${STARTED[*]-} " in
+	*" $host $name "*) ;;
+	*) STARTED+=("$host $name") ;;
+	esac
 	on "$host" "rm -f /tmp/$name.rc
 		setsid sh -c $(printf '%q' "$*; echo \$? >/tmp/$name.rc") \
 			>/tmp/$name.out 2>&1 </dev/null &
