@@ -74,10 +74,11 @@ int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->hdr = cq->region->addr;
 	cq->ring = cq->region->addr + VMRI_RING_OFFSET;
 	ibcq->cqe = cq->entries;
+	cq->eq = dev->eqs[attr->comp_vector % dev->num_eqs].handle;
 
 	cmd.frames = softib_region_frames(cq->region);
 	cmd.log2_entries = ilog2(cq->entries);
-	cmd.eq = dev->eqs[attr->comp_vector % dev->num_eqs].handle;
+	cmd.eq = cq->eq;
 	ret = softib_command(dev, VMRI_OP_cq_create, &cmd, &cmd.handle);
 	if (ret)
 		goto err_region;

@@ -26,14 +26,19 @@ static_assert(IB_SEND_INLINE == (int)VMRI_SEND_INLINE);
 
 /* ---- doorbells ---- */
 
+/* Then VMRI says nothing any more about whether to ring. */
+static bool softib_is_gone(const struct softib_qp *qp)
+{
+	return READ_ONCE(to_softib_dev(qp->ibqp.device)->gone);
+}
+
 /* True when there is more to do. */
 static bool softib_qp_run_once(struct softib_qp *qp)
 {
-	struct softib_dev *dev = to_softib_dev(qp->ibqp.device);
 	int ret;
 
-	ret = READ_ONCE(dev->gone) ? -ENODEV :
-				     softib_schedule(dev, qp->ibqp.qp_num);
+	ret = softib_is_gone(qp) ? -ENODEV :
+	      softib_schedule(to_softib_dev(qp->ibqp.device), qp->ibqp.qp_num);
 	if (ret == -ENODEV && !qp->user)
 		softib_qp_later(qp, SOFTIB_QP_FLUSH);
 	return ret == VMRI_SCHEDULE_MORE;
@@ -382,7 +387,7 @@ int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		}
 	}
 	softib_wq_publish(&qp->sq);
-	ring = !READ_ONCE(qp->sq.hdr->running);
+	ring = !READ_ONCE(qp->sq.hdr->running) || softib_is_gone(qp);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 
 	if (ring)
@@ -443,10 +448,10 @@ int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		}
 	}
 	softib_wq_publish(&qp->rq);
-	ring = READ_ONCE(qp->rq.hdr->wait);
+	ring = READ_ONCE(qp->rq.hdr->wait) || softib_is_gone(qp);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
 
-	if (ring || READ_ONCE(to_softib_dev(ibqp->device)->gone))
+	if (ring)
 		softib_qp_run(qp);
 	return ret;
 }

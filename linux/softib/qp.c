@@ -234,6 +234,7 @@ static int softib_qp_register(struct softib_qp *qp,
 		.pd = to_softib_pd(qp->ibqp.pd)->handle,
 		.send_cq = scq->handle,
 		.recv_cq = rcq->handle,
+		.eq = scq->eq,
 		.type = init->qp_type,
 		.flags = qp->user ? 0 : VMRI_QPF_KERNEL,
 		.sq_offset = l->sq_offset,
@@ -243,7 +244,6 @@ static int softib_qp_register(struct softib_qp *qp,
 	};
 	int ret;
 
-	cmd.eq = dev->eqs[init->send_cq->comp_vector % dev->num_eqs].handle;
 	if (l->sq_entries) {
 		cmd.sq_log2_entries = ilog2(l->sq_entries);
 		cmd.sq_log2_stride = ilog2(l->sq_stride);

@@ -11,11 +11,12 @@
  *   cq->lock			polling and arming a queue of the kernel.
  *   dev->cqs, dev->qps		the xarrays' own locks: lookup by number.
  *   dev->commands.lock		results of commands that Xen answered later.
+ *   dev->calls (SRCU)		hypercalls; see softib_settle().
  *
- * The first is a mutex, the others are spinlocks that interrupts may take.  A
- * work queue's lock is taken before a completion queue's, and an xarray's lock
- * is the innermost.  No lock is held over a callback into ib_core, and none over
- * a hypercall but softib_lifecycle.
+ * The first is a mutex, those that follow are spinlocks that interrupts may take.
+ * A work queue's lock is taken before a completion queue's, and an xarray's lock
+ * is the innermost.  No spinlock is held over a callback into ib_core or over a
+ * hypercall.
  *
  * The rings of a process have no lock here: the driver never reads them.
  */
@@ -128,6 +129,7 @@ struct softib_cq {
 	struct vmri_cq_hdr *hdr;
 	struct vmri_cqe *ring;
 	u32 handle;
+	u32 eq;				/* VMRI's, where its events go */
 	u32 entries;			/* a power of two */
 	bool user;
 
