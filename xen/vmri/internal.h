@@ -9,12 +9,16 @@
  * that maps handles to objects through slots which live as long as the table.
  *
  * A slot's reference count is for the length of a call only: it is taken by a
- * lookup, without a lock, and put before the call returns.  Killing a slot hides
- * it from lookups and waits for the references to go.  That wait is bounded: Xen
- * does not preempt, a holder never waits for another slot to die, and copies at
- * most one step (VMRI_STEP bytes) and runs one budget (VMRI_BUDGET bytes)
- * before it puts what it holds.  So when a kill returns no copy that resolved
- * the object is in flight.
+ * lookup, without a lock, and put before the call returns.  Killing a slot
+ * hides it from lookups and waits for the references to go.  That wait is
+ * bounded: Xen does not preempt, a call holds of what others may kill only what
+ * its step needs and a device, and every call ends after a bounded number of
+ * steps, frames or objects.  So when a kill returns no copy that resolved the
+ * object is in flight.
+ *
+ * What waits for what: a call that kills an object waits for peers' steps, one
+ * that kills a device (with vmri_control_lock held) for calls in it.  Steps
+ * wait for no kill, calls of guests for no vmri_control_lock: no circle.
  *
  * That one object uses another (a QP its CQs and PD, an MR its PD) is counted in
  * `users` of the used one, under the device's lock; destroying a used object is
@@ -106,7 +110,7 @@ struct vmri_table {
     uint32_t leaves;        /* length of leaf[] */
     uint32_t used;          /* by lock: slots */
     uint32_t slots;         /* by lock: of the leaves that exist */
-    uint32_t next;          /* by lock: where the search for a free one starts */
+    uint32_t next;          /* by lock: the search for a free one starts here */
     struct vmri_leaf *leaf;
     uint64_t bytes;         /* by lock: memory of all this */
 };
@@ -117,8 +121,8 @@ extern const struct vmri_handle_format vmri_format_key;
 extern const struct vmri_handle_format vmri_format_lid;     /* of a fabric */
 extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
 
-int vmri_table_init(struct vmri_table *t, const struct vmri_handle_format *format,
-                    uint32_t max);
+int vmri_table_init(struct vmri_table *t,
+                    const struct vmri_handle_format *format, uint32_t max);
 /* All slots must be free.  A table that was never initialised may be given. */
 void vmri_table_fini(struct vmri_table *t);
 /*
@@ -162,7 +166,7 @@ struct vmri_domain {
     struct list_head list;      /* by vmri_control_lock; in order of domid */
     struct domain *domain;
     struct vmri_table devs;     /* dev_id -> device */
-    struct list_head dying;     /* by vmri_control_lock: devices being detached */
+    struct list_head dying;     /* by vmri_control_lock: being detached */
 };
 
 /* What a domain may use, per device.  One table, one place to charge. */
@@ -218,7 +222,8 @@ struct vmri_dev {
     struct vmri_counters counters;      /* atomic, relaxed */
 };
 
-#define vmri_count(dev, field, n)   env_add(&(dev)->counters.field, (uint64_t)(n))
+#define vmri_count(dev, field, n)   \
+    env_add(&(dev)->counters.field, (uint64_t)(n))
 
 extern env_lock_t vmri_control_lock;
 
@@ -238,11 +243,12 @@ void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage);
 void vmri_counters_get(const struct vmri_dev *dev, struct vmri_counters *to);
 
 /* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
-struct vmri_fabric *vmri_fabric_get(uint32_t id);   /* made when new; NULL: memory */
+/* Made when new; NULL: no memory. */
+struct vmri_fabric *vmri_fabric_get(uint32_t id);
 void vmri_fabric_put(struct vmri_fabric *f);
 /*
- * Give a device with a GUID the LID that it wants, or the lowest free one for 0,
- * and show it to its peers.  -EEXIST: LID or GUID is taken; -ENOSPC; -ENOMEM.
+ * Give a device with a GUID the LID that it wants, or the lowest free one for
+ * 0, and show it to its peers.  -EEXIST: LID or GUID taken; -ENOSPC; -ENOMEM.
  */
 int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want);
 /* Hide it again: on return no peer's call refers to it. */
@@ -258,8 +264,8 @@ void vmri_fabric_peer_put(struct vmri_dev *peer);
  */
 int vmri_domain_teardown(struct domain *d);
 /*
- * Soft reset of a domain whose vCPUs have shut down: its devices are emptied and
- * stay attached.  0, or -ERESTART to be called again.
+ * Soft reset of a domain whose vCPUs have shut down: its devices are emptied
+ * and stay attached.  0, or -ERESTART to be called again.
  */
 int vmri_domain_reset(struct domain *d);
 /* The device of the calling domain, with a reference, or NULL. */
@@ -269,7 +275,7 @@ void vmri_dev_put(struct vmri_dev *dev);
 struct vmri_domain *vmri_domain_make(struct domain *d);
 /*
  * The first device that is not being detached at or after (*domid, *dev_id) in
- * that order, which is then where it is; under vmri_control_lock, that keeps it.
+ * that order, which then name it.  Under vmri_control_lock, that keeps it.
  * NULL: no more.
  */
 struct vmri_dev *vmri_dev_next(uint32_t *domid, uint32_t *dev_id);
@@ -305,8 +311,8 @@ int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
 int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
 
 /*
- * Use an object: look it up and count a user, so that it stays.  NULL when there
- * is none.  (object.c; the tables' objects start with struct vmri_pd's fields.)
+ * Use an object: look it up and count a user, so that it stays.  NULL when
+ * there is none.  (object.c; such objects start with struct vmri_pd's fields.)
  */
 void *vmri_use(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle);
 void vmri_unuse(struct vmri_dev *dev, void *obj);
@@ -314,8 +320,8 @@ void vmri_unuse(struct vmri_dev *dev, void *obj);
  * Kill an object that has no users: *obj is it; -EBUSY, -ENOENT.  Checked under
  * dev->lock, so that no new user can appear.
  */
-int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
-                     void **obj);
+int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
+                     uint32_t handle, void **obj);
 /*
  * Publish a new object of a device that is in use.  -ENODEV: it is not, or is
  * being emptied, and would miss this one.
@@ -328,10 +334,10 @@ int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
 /*
  * Frames of a guest that stay pinned and mapped: a queue's memory.
  *
- * What is written there is not marked dirty, since it need not survive a save or
- * a migration: the domain is quiesced before, and on the other side the driver
- * makes its queues anew.  That allows writes with locks held, which marking a
- * page does not.
+ * What is written there is not marked dirty, since it need not survive a save
+ * or a migration: the domain is quiesced before, and on the other side the
+ * driver makes its queues anew.  That allows writes with locks held, which
+ * marking a page does not.
  */
 struct vmri_region {
     uint32_t nr;
@@ -351,7 +357,8 @@ void vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r);
 /* Where byte `offset` is; what is accessed there must not cross a page. */
 static inline void *vmri_region_at(const struct vmri_region *r, uint32_t offset)
 {
-    return r->page[offset >> VMRI_PAGE_SHIFT].map + (offset & (VMRI_PAGE_SIZE - 1));
+    return r->page[offset >> VMRI_PAGE_SHIFT].map +
+           (offset & (VMRI_PAGE_SIZE - 1));
 }
 
 /* ---- events (eq.c) ---- */
@@ -383,7 +390,8 @@ int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
 int vmri_eq_poll(struct vmri_dev *dev, uint32_t handle);
 void vmri_source_init(struct vmri_source *s, uint32_t id);
 /* Raise one event; any lock below LEVEL_EQ may be held. */
-void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s, unsigned int type);
+void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
+                      unsigned int type);
 /* Before the source goes: forget what still waits. */
 void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s);
 
@@ -406,9 +414,10 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg);
 int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 /*
  * Write a completion and raise the event if the guest waits for one (an error
- * counts as solicited).  cqe->timestamp is filled in.  False: the CQ is full or
- * was before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the caller
- * puts its QP into the error state.
+ * counts as solicited).  cqe->timestamp is filled in, the device's counters of
+ * completions follow.  False: the CQ is full or was before; it is dead then,
+ * VMRI_EVENT_CQ_ERR has been raised, and the caller puts its QP into the error
+ * state.
  */
 bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe);
 
@@ -451,7 +460,7 @@ struct vmri_mr {
     int error;                  /* why a registration is given up */
     uint32_t pinned;            /* frames */
     uint64_t gfns;              /* guest address of the list */
-    uint32_t edge;              /* first page that does not follow its neighbour */
+    uint32_t edge;              /* first page that does not follow the last */
     uint32_t edges;             /* distances of the others to it, ORed */
     struct list_head pending;   /* by dev->lock */
 };
