@@ -165,7 +165,7 @@ VMRI_ASSERT_SIZE(vmri_eq_create, 32);
 /* VMRI_OP_cq_create: a struct vmri_cq_hdr and 2^log2_entries CQEs. */
 struct vmri_cq_create {
 	struct vmri_frames frames;	/* IN */
-	uint8_t log2_entries;		/* IN: 0 .. 22 */
+	uint8_t log2_entries;		/* IN: up to max_cqe */
 	uint8_t reserved0[3];
 	uint32_t eq;			/* IN: where its events go */
 	uint32_t handle;		/* OUT */

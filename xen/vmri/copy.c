@@ -4,8 +4,8 @@
  *
  * Both sides are resolved into runs of contiguous machine frames.  A run of a
  * registered region needs no reference but the one to its MR, since its frames
- * are pinned; a single frame that a kernel queue names is checked and referenced
- * here.  Either is put before the caller publishes a completion.
+ * are pinned; a single frame that a kernel queue names is checked and
+ * referenced here.  Either is put before the caller publishes a completion.
  */
 #include "internal.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMRI: datagrams (UD, and the GSI of QP1): one request, one step, and no answer.
+ * VMRI: datagrams (UD, and the GSI of QP1): one request, one step, and no
+ * answer.
  *
- * What cannot be delivered is dropped and counted; only what is wrong with the
- * request itself fails it.  A datagram that does not fit the receive at hand is
- * dropped too, and the receive stays: a stranger must not be able to use up or
- * break somebody's queue.
+ * What cannot be delivered is dropped and counted; only what is wrong with
+ * the request itself fails it.  A datagram that does not fit the receive at
+ * hand is dropped too, and the receive stays: a stranger must not be able
+ * to use up or break somebody's queue.
  */
 #include "internal.h"
 
@@ -55,7 +56,9 @@ static bool takes_datagrams(const struct vmri_qp *peer)
            peer->attr.state <= VMRI_QPS_SQE;
 }
 
-/* May the peer's QP have it, and has it room?  Then its receive is in qp->rx. */
+/*
+ * May the peer's QP have it, and has it room?  Then its receive is in qp->rx.
+ */
 static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;

@@ -141,10 +141,15 @@ int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg)
     return ret;
 }
 
-/* Let nobody find it any more.  Under vmri_control_lock. */
+/*
+ * Let nobody find it any more.  When the domain's calls begin to fail,
+ * neither peers nor the timer write to its rings: it may reuse that memory
+ * then.  Under vmri_control_lock.
+ */
 static void dev_hide(struct vmri_dev *dev)
 {
     vmri_fabric_remove(dev->fabric, dev);
+    vmri_park_fini(&dev->park);
     vmri_table_kill(&dev->owner->devs, dev->id);
     list_add_tail(&dev->dying, &dev->owner->dying);
 }
@@ -157,9 +162,6 @@ static int dev_demolish(struct vmri_dev *dev)
 {
     struct vmri_domain *vd = dev->owner;
     int ret = vmri_dev_close(dev, false);
-
-    if ( !ret )
-        vmri_park_fini(&dev->park);
 
     env_lock(&vmri_control_lock);
     dev->detaching = false;

@@ -9,7 +9,9 @@
  */
 #include "internal.h"
 
-/* What a request costs beside its bytes: 256 small ones are one call's worth. */
+/*
+ * What a request costs beside its bytes: 256 small ones are one call's worth.
+ */
 #define REQUEST_COST    1024U
 /* What each entry of its list costs. */
 #define ENTRY_COST      16U

@@ -32,8 +32,8 @@
 #endif
 
 /*
- * Marks a function that is called through a pointer: a timer's, one in a table.
- * Xen's compiler needs it for indirect branch tracking.
+ * Marks a function that is called through a pointer: a timer's, one in a
+ * table. Xen's compiler needs it for indirect branch tracking.
  */
 #ifndef cf_check
 #define cf_check
@@ -102,7 +102,8 @@ static inline uint32_t env_nospec(uint32_t index, uint32_t size)
 #define env_load_acquire(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define env_store(p, v)         __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define env_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define env_add(p, v)           ((void)__atomic_fetch_add(p, v, __ATOMIC_RELAXED))
+#define env_add(p, v)                                           \
+    ((void)__atomic_fetch_add(p, v, __ATOMIC_RELAXED))
 #define env_fetch_add(p, v)     __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL)
 #define env_fetch_sub(p, v)     __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL)
 #define env_fetch_or(p, v)      __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL)
@@ -132,7 +133,9 @@ bool env_domain_running(const struct domain *d);
 /* Where the domain's VMRI state hangs; written under LEVEL_CONTROL only. */
 struct vmri_domain **env_domain_state(struct domain *d);
 
-/* Security: 0, or -EPERM.  d is the target of a control command, may be NULL. */
+/*
+ * Security: 0, or -EPERM.  d is the target of a control command, may be NULL.
+ */
 int env_may_control(const struct domain *d, unsigned int cmd);
 
 /* Machine frames. */
@@ -140,9 +143,9 @@ typedef uint64_t env_frame_t;
 
 /*
  * Take a reference to a frame of plain RAM that the domain owns.  With
- * `writable` it is also kept from becoming a page table or descriptor table, or
- * refused when it is one.  -EPERM: not such a frame.  Called with no VMRI lock
- * held: it takes those of p2m and paging.
+ * `writable` it is also kept from becoming a page table or descriptor table,
+ * or refused when it is one.  -EPERM: not such a frame.  Called with no VMRI
+ * lock held: it takes those of p2m and paging.
  */
 int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
                   env_frame_t *frame);
@@ -152,8 +155,8 @@ void env_frame_put(env_frame_t frame, bool writable);
 void env_frame_dirty(struct domain *d, env_frame_t frame);
 
 /*
- * Map for the length of a copy: at most 8 at a time, none across a return.  The
- * bytes up to the next multiple of env_run() are mapped too.
+ * Map for the length of a copy: at most 8 at a time, none across a
+ * return.  The bytes up to the next multiple of env_run() are mapped too.
  */
 #ifdef __XEN__
 static inline void *env_map(env_frame_t frame)
@@ -167,14 +170,17 @@ static inline void env_unmap(const void *p)
 }
 
 /*
- * How many of the `bytes` from `offset` into the frame one mapping covers, when
- * the frames that follow belong to the same run.
+ * How many of the `bytes` from `offset` into the frame one mapping covers,
+ * when the frames that follow belong to the same run.
  */
 static inline size_t env_run(env_frame_t frame, size_t offset, size_t bytes)
 {
 #ifdef NDEBUG
-    /* Without debugging map_domain_page() gives the direct map where it can. */
-    if ( frame + PFN_UP(offset + bytes) <= PFN_DOWN(__pa(HYPERVISOR_VIRT_END - 1)) )
+    /*
+     * Without debugging map_domain_page() gives the direct map where it can.
+     */
+    if ( frame + PFN_UP(offset + bytes) <=
+         PFN_DOWN(__pa(HYPERVISOR_VIRT_END - 1)) )
         return bytes;
 #endif
     return min_t(size_t, bytes, PAGE_SIZE - offset);
@@ -196,8 +202,8 @@ int env_copy_from_guest(void *to, uint64_t from, size_t bytes);
 int env_copy_to_guest(uint64_t to, const void *from, size_t bytes);
 
 /*
- * Event channels that Xen owns and the domain binds to itself.  alloc gives the
- * port, or a negative errno.  notify may be called with locks held.
+ * Event channels that Xen owns and the domain binds to itself.  alloc gives
+ * the port, or a negative errno.  notify may be called with locks held.
  */
 int env_port_alloc(struct domain *d, unsigned int vcpu);
 void env_port_free(struct domain *d, unsigned int port);
@@ -229,7 +235,8 @@ static inline void env_dump_yield(void)
 }
 #else
 static inline void env_dump_yield(void) {}
-void env_print(const char *fmt, ...) __attribute__((__format__(__printf__, 1, 2)));
+void env_print(const char *fmt, ...)
+    __attribute__((__format__(__printf__, 1, 2)));
 #endif
 
 #endif /* VMRI_ENV_H */

@@ -32,7 +32,9 @@ long do_vmri_op(
     return rc;
 }
 
-/* Without the parameter no device was ever attached: both have nothing to do. */
+/*
+ * Without the parameter no device was ever attached: both have nothing to do.
+ */
 
 int vmri_teardown(struct domain *d)
 {
@@ -51,11 +53,11 @@ static void cf_check dump_key(unsigned char key)
 
 static int __init cf_check init(void)
 {
+    /* The ends of domains ask for the control lock in any case. */
+    vmri_init();
+
     if ( opt_vmri )
-    {
-        vmri_init();
         register_keyhandler('b', dump_key, "dump VMRI devices and queues", 1);
-    }
 
     return 0;
 }

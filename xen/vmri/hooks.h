@@ -13,8 +13,8 @@ struct domain;
 int vmri_teardown(struct domain *d);
 
 /*
- * Destroy what the domain made of its devices; the devices stay.  All its vCPUs
- * have shut down.  0, or -ERESTART to be called again.
+ * Destroy what the domain made of its devices; the devices stay.  All its
+ * vCPUs have shut down.  0, or -ERESTART to be called again.
  */
 int vmri_soft_reset(struct domain *d);
 

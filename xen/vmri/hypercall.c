@@ -128,11 +128,13 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
 
 /*
  * The structure goes back also when the command is to be continued, or was:
- * what it keeps there for itself comes and goes.
+ * what it keeps there for itself comes and goes; and when it ends later, with
+ * the handle by which its event will name the object.
  */
 static bool copy_back(const struct command *c, long ret, bool again)
 {
-    return (c->dir & OUT) && (ret >= 0 || ret == -ERESTART || again);
+    return (c->dir & OUT) &&
+           (ret >= 0 || ret == -ERESTART || ret == -EINPROGRESS || again);
 }
 
 /*

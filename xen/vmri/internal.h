@@ -11,18 +11,18 @@
  * A slot's reference count is for the length of a call only: it is taken by a
  * lookup, without a lock, and put before the call returns.  Killing a slot
  * hides it from lookups and waits for the references to go.  That wait is
- * bounded: Xen does not preempt, a call holds of what others may kill only what
- * its step needs and a device, and every call ends after a bounded number of
- * steps, frames or objects.  So when a kill returns no copy that resolved the
- * object is in flight.
+ * bounded: Xen does not preempt, a call holds of what others may kill only
+ * what its step needs and a device, and every call ends after a bounded number
+ * of steps, frames or objects.  So when a kill returns no copy that resolved
+ * the object is in flight.
  *
  * What waits for what: a call that kills an object waits for peers' steps, one
  * that kills a device (with vmri_control_lock held) for calls in it.  Steps
  * wait for no kill, calls of guests for no vmri_control_lock: no circle.
  *
- * That one object uses another (a QP its CQs and PD, an MR its PD) is counted in
- * `users` of the used one, under the device's lock; destroying a used object is
- * -EBUSY.
+ * That one object uses another (a QP its CQs and PD, an MR its PD) is counted
+ * in `users` of the used one, under the device's lock; destroying a used
+ * object is -EBUSY.
  *
  * Commands are written as decode, then commit: decode checks and takes all
  * resources, commit cannot fail.
@@ -57,7 +57,7 @@
 
 #include "env.h"
 
-#define VMRI_STEP       (64U << 10)     /* bytes copied without a look around */
+#define VMRI_STEP       (64U << 10)     /* bytes copied at a stretch */
 #define VMRI_BUDGET     (256U << 10)    /* bytes copied in one call */
 #define VMRI_MAX_SGE    32
 #define VMRI_MAX_INLINE 512
@@ -71,7 +71,9 @@
 #define VMRI_MAX_REGION 8193U           /* frames of one queue */
 #define VMRI_MAX_INDIRECT_SHIFT 20      /* entries of an indirect list */
 
-/* A command that continues itself: set by Xen in cmd, harmless from a guest. */
+/*
+ * A command that continues itself: set by Xen in cmd, harmless from a guest.
+ */
 #define VMRI_CONTINUE   0x80000000U
 
 /* ---- tables (object.c) ---- */
@@ -110,7 +112,7 @@ struct vmri_table {
     uint32_t leaves;        /* length of leaf[] */
     uint32_t used;          /* by lock: slots */
     uint32_t slots;         /* by lock: of the leaves that exist */
-    uint32_t next;          /* by lock: the search for a free one starts here */
+    uint32_t next;          /* by lock: where to search for a free one first */
     struct vmri_leaf *leaf;
     uint64_t bytes;         /* by lock: memory of all this */
 };
@@ -140,9 +142,9 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle);
 void *vmri_table_get(struct vmri_table *t, uint32_t handle);
 void vmri_table_put(struct vmri_table *t, uint32_t handle);
 /*
- * Hide the object and wait until nobody refers to it.  NULL when there is none,
- * or when somebody else kills it.  The caller holds no reference to it and no
- * lock that a holder of one could want.
+ * Hide the object and wait until nobody refers to it.  NULL when there is
+ * none, or when somebody else kills it.  The caller holds no reference to it
+ * and no lock that a holder of one could want.
  */
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
 /*
@@ -190,7 +192,7 @@ struct vmri_park {
     struct env_timer timer;
     uint64_t now;               /* by lock: ticks up to here are done */
     uint64_t armed;             /* by lock: when the timer fires; 0: not set */
-    uint64_t busy[VMRI_WHEEL_LEVELS];   /* by lock: slots that hold something */
+    uint64_t busy[VMRI_WHEEL_LEVELS];   /* by lock: slots that hold some */
     struct list_head slot[VMRI_WHEEL_LEVELS][VMRI_WHEEL_SLOTS];
 };
 
@@ -250,7 +252,8 @@ void vmri_fabric_put(struct vmri_fabric *f);
  * Give a device with a GUID the LID that it wants, or the lowest free one for
  * 0, and show it to its peers.  -EEXIST: LID or GUID taken; -ENOSPC; -ENOMEM.
  */
-int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want);
+int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev,
+                    uint16_t want);
 /* Hide it again: on return no peer's call refers to it. */
 void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev);
 /* The device with a LID, with a reference, or NULL. */
@@ -271,7 +274,9 @@ int vmri_domain_reset(struct domain *d);
 /* The device of the calling domain, with a reference, or NULL. */
 struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id);
 void vmri_dev_put(struct vmri_dev *dev);
-/* The domain's state, made when new; under vmri_control_lock.  NULL: memory. */
+/*
+ * The domain's state, made when new; under vmri_control_lock.  NULL: memory.
+ */
 struct vmri_domain *vmri_domain_make(struct domain *d);
 /*
  * The first device that is not being detached at or after (*domid, *dev_id) in
@@ -317,8 +322,8 @@ int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
 void *vmri_use(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle);
 void vmri_unuse(struct vmri_dev *dev, void *obj);
 /*
- * Kill an object that has no users: *obj is it; -EBUSY, -ENOENT.  Checked under
- * dev->lock, so that no new user can appear.
+ * Kill an object that has no users: *obj is it; -EBUSY, -ENOENT.  Checked
+ * under dev->lock, so that no new user can appear.
  */
 int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
                      uint32_t handle, void **obj);
@@ -355,7 +360,8 @@ int vmri_region_create(struct vmri_dev *dev, const struct vmri_frames *frames,
                        uint64_t bytes, struct vmri_region *r);
 void vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r);
 /* Where byte `offset` is; what is accessed there must not cross a page. */
-static inline void *vmri_region_at(const struct vmri_region *r, uint32_t offset)
+static inline void *vmri_region_at(const struct vmri_region *r,
+                                   uint32_t offset)
 {
     return r->page[offset >> VMRI_PAGE_SHIFT].map +
            (offset & (VMRI_PAGE_SIZE - 1));
@@ -485,241 +491,13 @@ struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
 void vmri_mr_put(struct vmri_mr *mr);
 /*
  * The frame that holds byte `addr` of the MR (which is within its bounds) and
- * the offset there; returns how many bytes from it on lie in contiguous frames.
+ * the offset there; returns how many bytes from it on lie in contiguous
+ * frames.
  */
 uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
                        env_frame_t *frame, uint32_t *offset);
 
-/* ---- queue pairs (qp.c), their engine, parking ---- */
-
-/* One work queue as the hypervisor sees it. */
-struct vmri_wq {
-    struct vmri_wq_hdr *hdr;    /* in the region; NULL: no such queue */
-    uint32_t offset;            /* of entry 0 in the region */
-    uint8_t log2_entries;
-    uint8_t log2_stride;
-    uint8_t max_sge;
-    uint32_t cons;              /* ours; the header's is a copy */
-};
-
-/*
- * Scatter/gather entries of a request, walked byte by byte.  An entry is read
- * from the guest's memory once, when the walk comes to it.  Until the request
- * completes its slot is not given back, so an honest guest does not change it.
- */
-struct vmri_cursor {
-    const struct vmri_region *region;
-    const struct vmri_sge *copy;/* private entries; NULL: in the region */
-    uint32_t offset;            /* of entry 0 in the region */
-    uint32_t start;             /* index of the first */
-    uint32_t mask;              /* entries wrap around by this */
-    uint32_t next;              /* entry to be taken, from 0 */
-    uint32_t num;               /* entries */
-    uint32_t used;              /* bytes of `cur` already used */
-    struct vmri_sge cur;
-};
-
-/* The request that a send queue works on; by the queue's owner. */
-struct vmri_tx {
-    bool active;
-    bool claimed;               /* the peer's receive is ours */
-    uint8_t peer_access;        /* VMRI_ACCESS_* of the peer, this step */
-    uint8_t peer_rnr_timer;     /* its min_rnr_timer, likewise */
-    uint8_t retry;              /* time-outs left */
-    uint8_t rnr;                /* RNR retries left */
-    uint8_t status;             /* VMRI_WC_*: how it failed */
-    uint16_t vendor_err;        /* VMRI_VERR_*: why */
-    uint32_t done;              /* bytes of wqe.length */
-    struct vmri_send_wqe wqe;
-    struct vmri_cursor sgl;
-    const uint8_t *data;        /* inline: in the ring */
-};
-
-/* A receive that a message fills. */
-struct vmri_rx {
-    bool active;
-    uint32_t done;
-    uint64_t wr_id;
-    struct vmri_cursor sgl;
-};
-
-enum vmri_parked {
-    VMRI_PARK_NONE,
-    VMRI_PARK_RNR,              /* the peer has no receive posted */
-    VMRI_PARK_PEER,             /* the peer is not there, or not connected */
-};
-
-struct vmri_qp {
-    uint32_t qpn;
-    uint32_t users;             /* none; as the other objects have it */
-    struct vmri_dev *dev;       /* constant, as all up to lock */
-    struct vmri_pd *pd;
-    struct vmri_cq *scq;
-    struct vmri_cq *rcq;
-    struct vmri_eq *eq;
-    uint8_t type;
-    bool kernel;
-    uint8_t ind_log2_entries;
-    uint32_t ind_offset;
-    uint32_t max_inline;
-    struct vmri_region region;
-
-    env_lock_t lock;            /* LEVEL_QP */
-    struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
-    bool established;           /* by lock: COMM_EST is out */
-    struct vmri_source source;
-    uint32_t inflight;          /* atomic: copies that resolved this QP */
-    uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
-
-    uint32_t busy;              /* atomic: the send queue has an owner */
-    uint32_t again;             /* atomic: look at the ring again */
-    bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
-    struct vmri_wq sq;          /* by the owner */
-    struct vmri_tx tx;          /* by the owner */
-    struct vmri_wq rq;          /* by lock */
-    /*
-     * RC: our receive that the peer's message fills; by who claimed it, under
-     * `inflight`, or by lock when that is 0.  Datagrams: the peer's receive
-     * that our message fills; by the owner, within one step.
-     */
-    struct vmri_rx rx;
-    struct vmri_sge *rx_sge;    /* datagrams: VMRI_MAX_SGE private entries */
-
-    enum vmri_parked parked;    /* by dev->park.lock, as all below */
-    uint64_t deadline;          /* ticks of the wheel */
-    uint8_t wheel_level;        /* VMRI_WHEEL_LEVELS: on no slot */
-    uint8_t wheel_slot;
-    struct list_head wheel;
-};
-
-int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg);
-int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
-int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
-int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
-/*
- * Put a QP into the error state and raise `event` (0: none), from anywhere but
- * under a lock of LEVEL_QP or above.  Its owner's next call flushes it.
- */
-void vmri_qp_error(struct vmri_qp *qp, unsigned int event);
-
-/*
- * qpstate.c, under qp->lock.  May the QP be modified so?  0 and the state that
- * it is in afterwards, or -EINVAL.  apply sets all that mask names but the state.
- */
-int vmri_qp_check_modify(const struct vmri_qp *qp,
-                         const struct vmri_qp_modify *arg, unsigned int *state);
-void vmri_qp_apply(struct vmri_qp_modify *attr, const struct vmri_qp_modify *arg);
-/* vmri_qp_error without a call to the owner's driver, for who owns the queue. */
-void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event);
-static inline bool vmri_qp_datagram(const struct vmri_qp *qp)
-{
-    return qp->type != VMRI_QPT_RC;
-}
-static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
-{
-    return env_load(&qp->attr.state);
-}
-
-/* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
-int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
-/* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
-int vmri_run(struct vmri_qp *qp);
-/*
- * Become the owner of a send queue, waiting for the one that is; and cease, doing
- * what was posted, or is to be flushed, by now.
- */
-void vmri_own(struct vmri_qp *qp);
-void vmri_disown(struct vmri_qp *qp);
-/* Have the owner's driver call schedule. */
-void vmri_ready(struct vmri_qp *qp);
-/* Wake the peer of an RC QP when it is parked for one of our doings. */
-void vmri_wake_peer(struct vmri_qp *qp);
-
-/* wqe.c */
-void vmri_copy_in(void *to, const void *from, size_t bytes);
-/* Posted entries of a queue; negative when the guest's index is out of range. */
-int64_t vmri_wq_posted(const struct vmri_wq *wq);
-/* Take the next send request into qp->tx: 1, 0 (none) or -EINVAL (ring). */
-int vmri_send_fetch(struct vmri_qp *qp);
-/* True, or tx.status and tx.vendor_err say what is wrong with the request. */
-bool vmri_send_check(struct vmri_qp *qp);
-/*
- * Look at the next receive of qp, under qp->lock: 1, 0 (none) or -EINVAL (ring).
- * With `copy` (VMRI_MAX_SGE entries) rx does not depend on the ring any more.
- * take makes it ours, release gives all slots taken so far back to the guest.
- */
-int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
-                    struct vmri_sge *copy);
-void vmri_recv_take(struct vmri_qp *qp);
-void vmri_recv_release(struct vmri_qp *qp);
-/* The next entry into sgl->cur; false at the end of the list. */
-bool vmri_cursor_next(struct vmri_cursor *sgl);
-/* Pass over bytes of a list without touching them: false at its end. */
-bool vmri_cursor_skip(struct vmri_cursor *sgl, uint64_t bytes);
-/* Do the entries hold `want` bytes or more? */
-bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
-
-/*
- * copy.c.  Where bytes come from or go to: hypervisor memory or a mapped ring,
- * a scatter/gather list, or a range of an MR.
- */
-struct vmri_place {
-    struct vmri_qp *qp;         /* whose domain, PD and privilege */
-    bool write;
-    const uint8_t *data;        /* not NULL: read from here */
-    struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
-    uint32_t key;
-    uint64_t addr;
-    uint64_t extent;            /* bytes from addr that the request touches */
-    uint16_t vendor_err;        /* OUT: why it failed */
-    uint64_t moved;             /* OUT: bytes */
-    /* private to copy.c: the run at hand */
-    struct vmri_mr *mr;
-    bool held;                  /* held_frame has a reference of its own */
-    env_frame_t held_frame;
-    env_frame_t frame;
-    uint32_t offset;
-    uint64_t run;
-};
-
-enum vmri_copied {
-    VMRI_COPIED,
-    VMRI_COPY_FROM,             /* from->vendor_err says why */
-    VMRI_COPY_TO,               /* to->vendor_err */
-};
-
-/* Copy; no lock held.  On failure some bytes may have been written. */
-enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
-                           uint64_t bytes);
-/* Could these bytes be read at this moment?  Else from->vendor_err says why. */
-bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes);
-/* transfer.c, datagram.c: one step of the request in qp->tx. */
-enum vmri_step {
-    VMRI_STEP_DONE,             /* the request is complete */
-    VMRI_STEP_MORE,             /* call again */
-    VMRI_STEP_PARKED,           /* it waits; something will make it ready */
-    VMRI_STEP_FAILED,           /* tx.status, tx.vendor_err */
-};
-enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
-enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
-enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status, uint16_t vendor_err);
-/*
- * The QP that a connected one sends to, when it is ready to take requests from
- * it; counted in `inflight` until vmri_peer_put.  NULL when nobody answers.
- */
-struct vmri_qp *vmri_peer_get(struct vmri_qp *qp);
-void vmri_peer_put(struct vmri_qp *peer);
-/* Complete a receive of qp (its lock not held): false when its CQ is dead. */
-bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
-                        struct vmri_cqe *cqe);
-
-/* park.c.  deadline in ns of env_now(); VMRI_FOREVER: only a wake helps. */
-#define VMRI_FOREVER    (~0ULL)
-void vmri_park_init(struct vmri_park *park);
-void vmri_park_fini(struct vmri_park *park);
-void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline);
-/* Take it off the wheel; false if it was not there. */
-bool vmri_park_remove(struct vmri_qp *qp);
+#include "qp.h"
 
 /* ---- the rest ---- */
 

@@ -2,16 +2,16 @@
 /*
  * VMRI: queues that wait, and the timer wheel that wakes them.
  *
- * One timer a device drives a wheel of four levels of 64 slots.  A level's slot
- * spans 64 of the one below; what is found in a slot before its time goes down a
- * level.  The handler does a bounded number of queues and then lets the timer
- * fire again.
+ * One timer a device drives a wheel of four levels of 64 slots.  A level's
+ * slot spans 64 of the one below; what is found in a slot before its time
+ * goes down a level.  The handler does a bounded number of queues and then
+ * lets the timer fire again.
  */
 #include "internal.h"
 
 #define TICK_SHIFT      16      /* ns: 65.5 us */
 #define LEVEL_SHIFT     6       /* 64 slots */
-#define HANDLER_MAX     64      /* queues that one run of the handler touches */
+#define HANDLER_MAX     64      /* queues touched in one run of the handler */
 
 #define to_ticks(ns)    ((ns) >> TICK_SHIFT)
 

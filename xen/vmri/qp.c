@@ -17,8 +17,8 @@ static bool overlap(const struct extent *a, const struct extent *b)
 }
 
 /* Entries of a power of two that fit a page and do not cross one. */
-static bool extent_init(struct extent *e, uint32_t offset, unsigned int entries,
-                        unsigned int stride)
+static bool extent_init(struct extent *e, uint32_t offset,
+                        unsigned int entries, unsigned int stride)
 {
     if ( offset & ((1U << stride) - 1) )
         return false;
@@ -39,7 +39,8 @@ static bool layout_send(const struct vmri_qp_create *arg, struct extent *e)
 
     if ( arg->sq_log2_stride < 6 || arg->sq_log2_stride > VMRI_PAGE_SHIFT ||
          arg->sq_log2_entries > VMRI_MAX_WR_SHIFT ||
-         arg->max_send_sge > VMRI_MAX_SGE || arg->max_inline > VMRI_MAX_INLINE )
+         arg->max_send_sge > VMRI_MAX_SGE ||
+         arg->max_inline > VMRI_MAX_INLINE )
         return false;
 
     room = (1U << arg->sq_log2_stride) - sizeof(struct vmri_send_wqe);
@@ -196,7 +197,8 @@ static size_t qp_bytes(uint8_t type)
            (type == VMRI_QPT_RC ? 0 : VMRI_MAX_SGE * sizeof(struct vmri_sge));
 }
 
-static int qp_alloc(struct vmri_dev *dev, uint8_t type, struct vmri_qp **result)
+static int qp_alloc(struct vmri_dev *dev, uint8_t type,
+                    struct vmri_qp **result)
 {
     struct vmri_qp *qp;
     int rc = vmri_charge(dev, VMRI_RES_QP, 1);
@@ -251,7 +253,7 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
 
     if ( rc )
         return rc;
-    if ( !bytes || arg->qpn == 1 )
+    if ( !bytes || arg->qpn == 1 || arg->qpn >> 24 )
         return -EINVAL;
 
     rc = qp_alloc(dev, arg->type, &qp);
@@ -331,7 +333,9 @@ void vmri_qp_error(struct vmri_qp *qp, unsigned int event)
     vmri_ready(qp);
 }
 
-/* Discard all that is posted and half done.  By the owner, nothing in flight. */
+/*
+ * Discard all that is posted and half done.  By the owner, nothing in flight.
+ */
 static void reset(struct vmri_qp *qp)
 {
     uint8_t port = qp->attr.port;

@@ -168,7 +168,8 @@ int vmri_qp_check_modify(const struct vmri_qp *qp,
     return 0;
 }
 
-void vmri_qp_apply(struct vmri_qp_modify *attr, const struct vmri_qp_modify *arg)
+void vmri_qp_apply(struct vmri_qp_modify *attr,
+                   const struct vmri_qp_modify *arg)
 {
 #define APPLY(name, field)              \
     if ( arg->mask & A(name) )          \

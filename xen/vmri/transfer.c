@@ -2,10 +2,10 @@
 /*
  * VMRI: what the operations of a connected queue pair do, a step at a time.
  *
- * Requester and responder are one piece of code here: it runs for the sender,
- * on its CPU, and looks at the peer's queue pair, receives and memory.  Between
- * steps it holds nothing of the peer's, who may vanish; all progress is in the
- * QPs.
+ * Requester and responder are one piece of code here: it runs for the
+ * sender, on its CPU, and looks at the peer's queue pair, receives and
+ * memory.  Between steps it holds nothing of the peer's, who may vanish; all
+ * progress is in the QPs.
  */
 #include "internal.h"
 
@@ -29,7 +29,8 @@ static uint64_t timeout_at(const struct vmri_qp *qp)
     return code ? env_now() + (4096ULL << code) : VMRI_FOREVER;
 }
 
-enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status, uint16_t vendor_err)
+enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
+                         uint16_t vendor_err)
 {
     qp->tx.status = status;
     qp->tx.vendor_err = vendor_err;
@@ -102,8 +103,9 @@ void vmri_peer_put(struct vmri_qp *peer)
 }
 
 /*
- * Nobody answers: wait for the time-out, or until the peer connects.  The second
- * look closes the race with a peer that got ready before we were parked.
+ * Nobody answers: wait for the time-out, or until the peer connects.  The
+ * second look closes the race with a peer that got ready before we were
+ * parked.
  */
 static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 {
@@ -125,11 +127,12 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 }
 
 /*
- * The peer has no receive: wait as long as it asks, or until it posts one.  Its
- * header tells it to ring, and the second look closes the race with a receive
- * that was posted before it could see that.
+ * The peer has no receive: wait as long as it asks, or until it posts
+ * one.  Its header tells it to ring, and the second look closes the race
+ * with a receive that was posted before it could see that.
  */
-static enum vmri_step wait_for_receive(struct vmri_qp *qp, struct vmri_qp *peer)
+static enum vmri_step wait_for_receive(struct vmri_qp *qp,
+                                       struct vmri_qp *peer)
 {
     bool posted;
 
@@ -169,8 +172,8 @@ static enum vmri_step fail_receive(struct vmri_qp *qp, struct vmri_qp *peer,
     vmri_recv_complete(peer, &peer->rx, &cqe);
     vmri_qp_error(peer, 0);
 
-    return vmri_fail(qp, status == VMRI_WC_LOC_LEN_ERR ? VMRI_WC_REM_INV_REQ_ERR
-                                                       : VMRI_WC_REM_OP_ERR,
+    return vmri_fail(qp, status == VMRI_WC_LOC_LEN_ERR
+                         ? VMRI_WC_REM_INV_REQ_ERR : VMRI_WC_REM_OP_ERR,
                      vendor_err == VMRI_VERR_LENGTH ? VMRI_VERR_RECV_SIZE
                                                     : vendor_err);
 }
@@ -371,7 +374,8 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
         if ( rc != VMRI_STEP_DONE )
             return rc;
         if ( !vmri_cursor_holds(&peer->rx.sgl, tx->wqe.length) )
-            return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR, VMRI_VERR_LENGTH);
+            return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR,
+                                VMRI_VERR_LENGTH);
     }
 
     if ( bytes > VMRI_STEP )

@@ -2,15 +2,15 @@
 /*
  * VMRI: requests in a guest's queues: taking them out and looking at them.
  *
- * The guest can change its ring at any time.  An index or an entry is read once
- * and bounded before it is used; a request's header is copied before anything
- * in it is looked at.
+ * The guest can change its ring at any time.  An index or an entry is read
+ * once and bounded before it is used; a request's header is copied before
+ * anything in it is looked at.
  */
 #include "internal.h"
 
 /*
- * The barrier keeps the compiler from reading guest memory again instead of the
- * copy.
+ * The barrier keeps the compiler from reading guest memory again instead of
+ * the copy.
  */
 void vmri_copy_in(void *to, const void *from, size_t bytes)
 {
@@ -161,7 +161,9 @@ static uint32_t max_indirect(const struct vmri_qp *qp)
     return entries < VMRI_MAX_INDIRECT ? entries : VMRI_MAX_INDIRECT;
 }
 
-/* VMRI_VERR_NONE, or what is wrong with the flags and the number of entries. */
+/*
+ * VMRI_VERR_NONE, or what is wrong with the flags and the number of entries.
+ */
 static uint16_t check_layout(const struct vmri_qp *qp,
                              const struct vmri_send_wqe *wqe)
 {

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: queue pairs, and what the parts of their engine want of each other.
+ * Included by internal.h, where the locking is described.
+ */
+#ifndef VMRI_QP_H
+#define VMRI_QP_H
+
+/* One work queue as the hypervisor sees it. */
+struct vmri_wq {
+    struct vmri_wq_hdr *hdr;    /* in the region; NULL: no such queue */
+    uint32_t offset;            /* of entry 0 in the region */
+    uint8_t log2_entries;
+    uint8_t log2_stride;
+    uint8_t max_sge;
+    uint32_t cons;              /* ours; the header's is a copy */
+};
+
+/*
+ * Scatter/gather entries of a request, walked byte by byte.  An entry is read
+ * from the guest's memory once, when the walk comes to it.  Until the request
+ * completes its slot is not given back, so an honest guest does not change it.
+ */
+struct vmri_cursor {
+    const struct vmri_region *region;
+    const struct vmri_sge *copy;/* private entries; NULL: in the region */
+    uint32_t offset;            /* of entry 0 in the region */
+    uint32_t start;             /* index of the first */
+    uint32_t mask;              /* entries wrap around by this */
+    uint32_t next;              /* entry to be taken, from 0 */
+    uint32_t num;               /* entries */
+    uint32_t used;              /* bytes of `cur` already used */
+    struct vmri_sge cur;
+};
+
+/* The request that a send queue works on; by the queue's owner. */
+struct vmri_tx {
+    bool active;
+    bool claimed;               /* the peer's receive is ours */
+    uint8_t peer_access;        /* VMRI_ACCESS_* of the peer, this step */
+    uint8_t peer_rnr_timer;     /* its min_rnr_timer, likewise */
+    uint8_t retry;              /* time-outs left */
+    uint8_t rnr;                /* RNR retries left */
+    uint8_t status;             /* VMRI_WC_*: how it failed */
+    uint16_t vendor_err;        /* VMRI_VERR_*: why */
+    uint32_t done;              /* bytes of wqe.length */
+    struct vmri_send_wqe wqe;
+    struct vmri_cursor sgl;
+    const uint8_t *data;        /* inline: in the ring */
+};
+
+/* A receive that a message fills. */
+struct vmri_rx {
+    bool active;
+    uint32_t done;
+    uint64_t wr_id;
+    struct vmri_cursor sgl;
+};
+
+enum vmri_parked {
+    VMRI_PARK_NONE,
+    VMRI_PARK_RNR,              /* the peer has no receive posted */
+    VMRI_PARK_PEER,             /* the peer is not there, or not connected */
+};
+
+struct vmri_qp {
+    uint32_t qpn;
+    uint32_t users;             /* none; as the other objects have it */
+    struct vmri_dev *dev;       /* constant, as all up to lock */
+    struct vmri_pd *pd;
+    struct vmri_cq *scq;
+    struct vmri_cq *rcq;
+    struct vmri_eq *eq;
+    uint8_t type;
+    bool kernel;
+    uint8_t ind_log2_entries;
+    uint32_t ind_offset;
+    uint32_t max_inline;
+    struct vmri_region region;
+
+    env_lock_t lock;            /* LEVEL_QP */
+    struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
+    bool established;           /* by lock: COMM_EST is out */
+    struct vmri_source source;
+    uint32_t inflight;          /* atomic: copies that resolved this QP */
+    uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
+
+    uint32_t busy;              /* atomic: the send queue has an owner */
+    uint32_t again;             /* atomic: look at the ring again */
+    bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
+    struct vmri_wq sq;          /* by the owner */
+    struct vmri_tx tx;          /* by the owner */
+    struct vmri_wq rq;          /* by lock */
+    /*
+     * RC: our receive that the peer's message fills; by who claimed it, under
+     * `inflight`, or by lock when that is 0.  Datagrams: the peer's receive
+     * that our message fills; by the owner, within one step.
+     */
+    struct vmri_rx rx;
+    struct vmri_sge *rx_sge;    /* datagrams: VMRI_MAX_SGE private entries */
+
+    enum vmri_parked parked;    /* by dev->park.lock, as all below */
+    uint64_t deadline;          /* ticks of the wheel */
+    uint8_t wheel_level;        /* VMRI_WHEEL_LEVELS: on no slot */
+    uint8_t wheel_slot;
+    struct list_head wheel;
+};
+
+int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg);
+int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
+int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
+int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
+/*
+ * Put a QP into the error state and raise `event` (0: none), from anywhere but
+ * under a lock of LEVEL_QP or above.  Its owner's next call flushes it.
+ */
+void vmri_qp_error(struct vmri_qp *qp, unsigned int event);
+
+/*
+ * qpstate.c, under qp->lock.  May the QP be modified so?  0 and the state that
+ * it is in afterwards, or -EINVAL.  apply sets all that mask names but the
+ * state.
+ */
+int vmri_qp_check_modify(const struct vmri_qp *qp,
+                         const struct vmri_qp_modify *arg,
+                         unsigned int *state);
+void vmri_qp_apply(struct vmri_qp_modify *attr,
+                   const struct vmri_qp_modify *arg);
+/*
+ * vmri_qp_error without a call to the owner's driver, for who owns the queue.
+ */
+void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event);
+static inline bool vmri_qp_datagram(const struct vmri_qp *qp)
+{
+    return qp->type != VMRI_QPT_RC;
+}
+static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
+{
+    return env_load(&qp->attr.state);
+}
+
+/* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
+int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
+/* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
+int vmri_run(struct vmri_qp *qp);
+/*
+ * Become the owner of a send queue, waiting for the one that is; and cease,
+ * doing what was posted, or is to be flushed, by now.
+ */
+void vmri_own(struct vmri_qp *qp);
+void vmri_disown(struct vmri_qp *qp);
+/* Have the owner's driver call schedule. */
+void vmri_ready(struct vmri_qp *qp);
+/* Wake the peer of an RC QP when it is parked for one of our doings. */
+void vmri_wake_peer(struct vmri_qp *qp);
+
+/* wqe.c */
+void vmri_copy_in(void *to, const void *from, size_t bytes);
+/*
+ * Posted entries of a queue; negative when the guest's index is out of range.
+ */
+int64_t vmri_wq_posted(const struct vmri_wq *wq);
+/* Take the next send request into qp->tx: 1, 0 (none) or -EINVAL (ring). */
+int vmri_send_fetch(struct vmri_qp *qp);
+/* True, or tx.status and tx.vendor_err say what is wrong with the request. */
+bool vmri_send_check(struct vmri_qp *qp);
+/*
+ * Look at the next receive of qp, under qp->lock: 1, 0 (none) or -EINVAL
+ * (ring). With `copy` (VMRI_MAX_SGE entries) rx does not depend on the ring
+ * any more. take makes it ours, release gives all slots taken so far back to
+ * the guest.
+ */
+int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
+                    struct vmri_sge *copy);
+void vmri_recv_take(struct vmri_qp *qp);
+void vmri_recv_release(struct vmri_qp *qp);
+/* The next entry into sgl->cur; false at the end of the list. */
+bool vmri_cursor_next(struct vmri_cursor *sgl);
+/* Pass over bytes of a list without touching them: false at its end. */
+bool vmri_cursor_skip(struct vmri_cursor *sgl, uint64_t bytes);
+/* Do the entries hold `want` bytes or more? */
+bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
+
+/*
+ * copy.c.  Where bytes come from or go to: hypervisor memory or a mapped ring,
+ * a scatter/gather list, or a range of an MR.
+ */
+struct vmri_place {
+    struct vmri_qp *qp;         /* whose domain, PD and privilege */
+    bool write;
+    const uint8_t *data;        /* not NULL: read from here */
+    struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
+    uint32_t key;
+    uint64_t addr;
+    uint64_t extent;            /* bytes from addr that the request touches */
+    uint16_t vendor_err;        /* OUT: why it failed */
+    uint64_t moved;             /* OUT: bytes */
+    /* private to copy.c: the run at hand */
+    struct vmri_mr *mr;
+    bool held;                  /* held_frame has a reference of its own */
+    env_frame_t held_frame;
+    env_frame_t frame;
+    uint32_t offset;
+    uint64_t run;
+};
+
+enum vmri_copied {
+    VMRI_COPIED,
+    VMRI_COPY_FROM,             /* from->vendor_err says why */
+    VMRI_COPY_TO,               /* to->vendor_err */
+};
+
+/* Copy; no lock held.  On failure some bytes may have been written. */
+enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
+                           uint64_t bytes);
+/*
+ * Could these bytes be read at this moment?  Else from->vendor_err says why.
+ */
+bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes);
+/* transfer.c, datagram.c: one step of the request in qp->tx. */
+enum vmri_step {
+    VMRI_STEP_DONE,             /* the request is complete */
+    VMRI_STEP_MORE,             /* call again */
+    VMRI_STEP_PARKED,           /* it waits; something will make it ready */
+    VMRI_STEP_FAILED,           /* tx.status, tx.vendor_err */
+};
+enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
+enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
+enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
+                         uint16_t vendor_err);
+/*
+ * The QP that a connected one sends to, when it is ready to take requests from
+ * it; counted in `inflight` until vmri_peer_put.  NULL when nobody answers.
+ */
+struct vmri_qp *vmri_peer_get(struct vmri_qp *qp);
+void vmri_peer_put(struct vmri_qp *peer);
+/* Complete a receive of qp (its lock not held): false when its CQ is dead. */
+bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
+                        struct vmri_cqe *cqe);
+
+/* park.c.  deadline in ns of env_now(); VMRI_FOREVER: only a wake helps. */
+#define VMRI_FOREVER    (~0ULL)
+void vmri_park_init(struct vmri_park *park);
+void vmri_park_fini(struct vmri_park *park);
+void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why,
+                   uint64_t deadline);
+/* Take it off the wheel; false if it was not there. */
+bool vmri_park_remove(struct vmri_qp *qp);
+
+#endif /* VMRI_QP_H */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
