@@ -99,9 +99,12 @@ int vmri_domain_reset(struct domain *d)
 
     while ( !ret && (dev = get_from(d, &index)) != NULL )
     {
+        /* Those that an earlier call has emptied cost nothing. */
+        bool todo = env_load(&dev->in_use);
+
         ret = vmri_dev_close(dev, false);
         vmri_dev_put(dev);
-        if ( !ret && env_preempt() )
+        if ( !ret && todo && env_preempt() )
             ret = -ERESTART;
     }
 
