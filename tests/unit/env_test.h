@@ -40,8 +40,9 @@ enum env_page_kind {
 
 /* Domain 0 exists from the start and is privileged. */
 struct domain *env_test_domain(unsigned int domid);
-/* Xen's view of a domain that is being destroyed, saved, resumed. */
+/* Xen's view of a domain that is being destroyed, made anew, saved, resumed. */
 void env_test_domain_dying(struct domain *d);
+void env_test_domain_reborn(struct domain *d);
 void env_test_domain_running(struct domain *d, bool running);
 /* The domain whose hypercall this thread is in. */
 struct domain *env_test_enter(struct domain *d);

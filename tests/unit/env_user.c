@@ -221,6 +221,12 @@ void env_test_domain_dying(struct domain *d)
     env_store(&d->running, false);
 }
 
+void env_test_domain_reborn(struct domain *d)
+{
+    env_store(&d->dying, false);
+    env_store(&d->running, true);
+}
+
 void env_test_domain_running(struct domain *d, bool running)
 {
     env_store(&d->running, running);
