@@ -379,10 +379,8 @@ void hostile_args(void)
 
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		if (!pages[i]) {
-			hostile_expect("pages of our own", -ENOMEM, 0);
-			goto out;
-		}
+		if (!pages[i])
+			return hostile_expect("pages of our own", -ENOMEM, 0);
 		gfns[i] = xen_page_to_gfn(pages[i]);
 	}
 
@@ -399,7 +397,14 @@ void hostile_args(void)
 	memory_regions();
 	continuations();
 	destruction();
-out:
-	while (i--)
-		__free_page(pages[i]);
+}
+
+/* What was wrongly accepted may have kept pages pinned until now. */
+void hostile_args_free(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pages); i++)
+		if (pages[i])
+			__free_page(pages[i]);
 }

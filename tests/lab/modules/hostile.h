@@ -38,6 +38,8 @@ void hostile_expect_alien(const char *name, u64 gfn);
 
 /* args.c: commands with something wrong in them. */
 void hostile_args(void);
+/* When the device is no more. */
+void hostile_args_free(void);
 
 /* frames.c: frames that are not the guest's to give. */
 void hostile_frames(void);

@@ -116,6 +116,7 @@ static int run_checks(void)
 
 	hostile_expect("the device is given back",
 		       hostile_call(VMRI_OP_dev_destroy, NULL), 0);
+	hostile_args_free();
 	pr_info("%u passed, %u failed\n", passed, failed);
 	return 0;
 }
