@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that name memory they must not.
+ * Requests that name memory they must not.  A key that does not allow it is a
+ * remote access error; a queue pair that does not, an invalid request (IBTA 1.4,
+ * 9.7.4.1.2 and 9.9.3).
  */
 #include <string.h>
 
@@ -72,7 +74,7 @@ static const struct access_case cases[] = {
 	  .status = IBV_WC_REM_ACCESS_ERR, .peer_fails = true },
 	{ "WRITE, a queue pair without REMOTE_WRITE", IBV_WR_RDMA_WRITE,
 	  .terms = { .qp_access = IBV_ACCESS_REMOTE_READ },
-	  .status = IBV_WC_REM_ACCESS_ERR, .peer_fails = true },
+	  .status = IBV_WC_REM_INV_REQ_ERR, .peer_fails = true },
 	{ "READ, rkey of nothing", IBV_WR_RDMA_READ, .remote = KEY_BAD,
 	  .status = IBV_WC_REM_ACCESS_ERR, .peer_fails = true },
 	{ "READ, rkey of another PD", IBV_WR_RDMA_READ,
@@ -89,7 +91,7 @@ static const struct access_case cases[] = {
 				  IBV_ACCESS_REMOTE_WRITE },
 	  .status = IBV_WC_REM_ACCESS_ERR, .peer_fails = true },
 	{ "READ, a queue pair without any remote right", IBV_WR_RDMA_READ,
-	  .terms = { .no_access = 1 }, .status = IBV_WC_REM_ACCESS_ERR,
+	  .terms = { .no_access = 1 }, .status = IBV_WC_REM_INV_REQ_ERR,
 	  .peer_fails = true },
 	{ "WRITE_WITH_IMM, rkey of nothing", IBV_WR_RDMA_WRITE_WITH_IMM,
 	  .remote = KEY_BAD, .terms = RECV1,
