@@ -26,6 +26,11 @@
 #include <xen/time.h>
 #include <xen/timer.h>
 #include <asm/page.h>
+
+/* Xen has no name for it; the ABI uses Linux's number. */
+#ifndef EINPROGRESS
+#define EINPROGRESS 115
+#endif
 #else
 #include <stdio.h>
 #include "env_user.h"
