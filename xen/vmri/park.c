@@ -99,7 +99,7 @@ static void wheel_arm(struct vmri_park *park)
 
 static void wake(struct vmri_qp *qp)
 {
-    qp->parked = VMRI_PARK_NONE;
+    env_store(&qp->parked, VMRI_PARK_NONE);
     vmri_ready(qp);
 }
 
@@ -182,7 +182,7 @@ void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline)
 
     env_lock(&park->lock);
 
-    qp->parked = why;
+    env_store(&qp->parked, why);
     if ( deadline != VMRI_FOREVER )
     {
         /* An empty wheel has no reason to turn tick by tick. */
@@ -210,7 +210,7 @@ bool vmri_park_remove(struct vmri_qp *qp)
     if ( was )
     {
         wheel_remove(park, qp);
-        qp->parked = VMRI_PARK_NONE;
+        env_store(&qp->parked, VMRI_PARK_NONE);
     }
     env_unlock(&park->lock);
 
