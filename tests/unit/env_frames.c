@@ -199,16 +199,24 @@ static uint64_t give_pages(struct domain *d, unsigned int nr, uint32_t first,
 
 uint64_t env_test_pages(struct domain *d, unsigned int nr, bool scattered)
 {
+    uint64_t gfn;
+
     /* A gap, so that two calls never give contiguous frames. */
-    return give_pages(d, nr, next_frame + 1, scattered);
+    pthread_mutex_lock(&mutex);
+    gfn = give_pages(d, nr, next_frame + 1, scattered);
+    pthread_mutex_unlock(&mutex);
+    return gfn;
 }
 
 uint64_t env_test_pages_aligned(struct domain *d, unsigned int nr,
                                 unsigned int order, unsigned int skew)
 {
-    uint32_t first = ROUNDUP(next_frame + 1, 1U << order) + skew;
+    uint64_t gfn;
 
-    return give_pages(d, nr, first, false);
+    pthread_mutex_lock(&mutex);
+    gfn = give_pages(d, nr, ROUNDUP(next_frame + 1, 1U << order) + skew, false);
+    pthread_mutex_unlock(&mutex);
+    return gfn;
 }
 
 void env_test_page_kind(struct domain *d, uint64_t gfn, enum env_page_kind kind)

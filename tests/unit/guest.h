@@ -79,6 +79,8 @@ struct guest_qp {
 /* Called by the harness around each test. */
 void world_begin(void);
 void world_end(void);
+/* Let a guest take its events and serve READY ones; true if there were any. */
+bool guest_serve(struct guest *g);
 /* Let every guest take its events and serve READY ones until none is left. */
 void world_settle(void);
 /* The same while the clock moves by ns in steps of at most `step`. */

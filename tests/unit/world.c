@@ -156,7 +156,7 @@ static bool serve_event(struct guest *g, struct guest_eq *eq)
     return true;
 }
 
-static bool serve_guest(struct guest *g)
+bool guest_serve(struct guest *g)
 {
     bool any = false;
     unsigned int i;
@@ -176,7 +176,7 @@ void world_settle(void)
         any = false;
         for ( i = 0; i < ENV_DOMAINS; i++ )
             if ( guests[i] && !env_domain_dying(guests[i]->domain) )
-                any |= serve_guest(guests[i]);
+                any |= guest_serve(guests[i]);
         if ( ++rounds == MAX_ROUNDS )
             test_failed(__FILE__, __LINE__, "events never end");
     } while ( any );
