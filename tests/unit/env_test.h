@@ -113,6 +113,9 @@ bool env_test_fail_left(enum env_failure what);
 
 /* ---- what happened ---- */
 
+/* What an allocation may count for more than was asked for. */
+#define ENV_ALLOC_SLACK 32
+
 struct env_stats {
     uint64_t allocated;     /* bytes of hypervisor memory, now */
     uint64_t allocations;   /* now */

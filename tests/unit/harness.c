@@ -17,8 +17,9 @@
 
 static struct test *tests, **last = &tests;
 
-/* Only there when coverage is measured. */
-extern void __gcov_dump(void) __attribute__((__weak__));
+#ifdef COVERAGE
+extern void __gcov_dump(void);
+#endif
 
 void test_register(struct test *t)
 {
@@ -30,8 +31,9 @@ static void end_child(int status)
 {
     fflush(stdout);
     fflush(stderr);
-    if ( __gcov_dump )
-        __gcov_dump();
+#ifdef COVERAGE
+    __gcov_dump();
+#endif
     _exit(status);
 }
 

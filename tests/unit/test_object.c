@@ -173,7 +173,7 @@ TEST(object_memory_follows_use)
         take_out(&t, h);
     }
     CHECK(t.bytes < 24576);
-    CHECK_EQ(t.bytes, env_stats.allocated);
+    CHECK(env_stats.allocated - t.bytes <= ENV_ALLOC_SLACK);
     vmri_table_fini(&t);
 }
 
