@@ -58,8 +58,7 @@ void writer_open(struct writer *w, const char *name, char bracket)
     }
 
     if (name) {
-        begin_value(w, name);
-        end_value(w);
+        printf("%*s%s\n", (int)(2 * w->depth), "", name);
         w->depth++;
     } else if (w->follows) {
         /* Another one of a list. */

@@ -456,7 +456,7 @@ static void test_info(void)
     CHECK(run("info d1 9") == RC_OK);
     CHECK(prints("\n  qps                   21\n"));
     CHECK(prints("\n  bytes                 22\n"));
-    CHECK(prints("\nlimits                  \n  pinned_pages          23\n"));
+    CHECK(prints("\nlimits\n  pinned_pages          23\n"));
     CHECK(prints("\n  qkey_violations       24\n") && !prints("\n\n"));
     CHECK(run("info d1") == RC_OK && prints("\n\ndomain "));
     CHECK(!prints("d2"));
