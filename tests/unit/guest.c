@@ -239,38 +239,69 @@ struct vmri_sge mr_sge(const struct guest_mr *mr, uint64_t at, uint32_t bytes)
 
 /* ---- data ---- */
 
-/* Differs at every distance up to 2^24, so that a shifted copy shows. */
-static uint8_t pattern(uint32_t seed, size_t i)
-{
-    uint32_t x = (uint32_t)i * 2654435761U + seed * 40503U;
+/*
+ * Patterns repeat after a prime, so that data moved by any number of pages, steps
+ * or small distances shows.
+ */
+#define PERIOD  65521U
 
-    return (uint8_t)(x >> 24 ^ x >> 11);
+static uint8_t table[PERIOD];
+
+static void __attribute__((__constructor__)) make_table(void)
+{
+    uint32_t x = 1, i;
+
+    for ( i = 0; i < PERIOD; i++ )
+    {
+        x = x * 1664525 + 1013904223;
+        table[i] = (uint8_t)(x >> 24);
+    }
+}
+
+/* The pattern's bytes from `at` on, and how many lie together there. */
+static const uint8_t *pattern(uint32_t seed, size_t at, size_t *run)
+{
+    size_t i = (at + seed * 7919ULL) % PERIOD;
+
+    *run = *run < PERIOD - i ? *run : PERIOD - i;
+    return &table[i];
 }
 
 void fill_pattern(uint8_t *p, size_t bytes, uint32_t seed)
 {
-    size_t i;
+    size_t done = 0, n;
 
-    for ( i = 0; i < bytes; i++ )
-        p[i] = pattern(seed, i);
+    for ( ; done < bytes; done += n )
+    {
+        const uint8_t *from;
+
+        n = bytes - done;
+        from = pattern(seed, done, &n);
+        memcpy(p + done, from, n);
+    }
 }
 
 size_t match_pattern(const uint8_t *p, size_t bytes, uint32_t seed, size_t skip)
 {
-    size_t i;
+    size_t done = 0, n, i;
 
-    for ( i = 0; i < bytes; i++ )
-        if ( p[i] != pattern(seed, i + skip) )
-            return i;
+    for ( ; done < bytes; done += n )
+    {
+        const uint8_t *want;
+
+        n = bytes - done;
+        want = pattern(seed, done + skip, &n);
+        if ( memcmp(p + done, want, n) )
+        {
+            for ( i = 0; p[done + i] == want[i]; i++ )
+                ;
+            return done + i;
+        }
+    }
     return bytes;
 }
 
 bool all_bytes(const uint8_t *p, size_t bytes, uint8_t c)
 {
-    size_t i;
-
-    for ( i = 0; i < bytes; i++ )
-        if ( p[i] != c )
-            return false;
-    return true;
+    return !bytes || (p[0] == c && !memcmp(p, p + 1, bytes - 1));
 }

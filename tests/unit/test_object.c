@@ -233,7 +233,7 @@ struct mortal {
     uint32_t alive;
 };
 
-enum { LOOKERS = 3, ROUNDS = 3000 };
+enum { LOOKERS = 3, ROUNDS = 1000 };
 static uint32_t stop, shared_now, uses;
 
 static void *look(void *unused)
@@ -244,11 +244,13 @@ static void *look(void *unused)
         uint32_t handle = env_load(&shared_now);
         struct mortal *m = vmri_table_get(&shared, handle);
 
-        if ( !m )
-            continue;
-        CHECK_EQ(env_load(&m->alive), handle);
-        env_add(&uses, 1);
-        vmri_table_put(&shared, handle);
+        if ( m )
+        {
+            CHECK_EQ(env_load(&m->alive), handle);
+            env_add(&uses, 1);
+            vmri_table_put(&shared, handle);
+        }
+        sched_yield();
     }
     return NULL;
 }
