@@ -36,13 +36,16 @@ perf_pair() {
 # perf_figure PROGRAM SIZE ITERATIONS DEVICE1 DEVICE2 [ARGUMENT]...: prints the
 # mean latency in microseconds, or the mean bandwidth in MiB/s.
 perf_figure() {
-	local program=$1 size=$2 iterations=$3 device1=$4 device2=$5 common
+	local program=$1 size=$2 iterations=$3 device1=$4 device2=$5 common out
 	shift 5
 	common="-F -s $size -n $iterations $*"
 	case $program in
 	*_lat) common+=" --output=latency" ;;
 	*_bw) common+=" --output=bandwidth" ;;
 	esac
-	perf_pair "$program" "-d $device1 $common" "-d $device2 $common" |
-		tail -n 1 | grep -xE '[0-9.]+'
+	out=$(perf_pair "$program" "-d $device1 $common" "-d $device2 $common")
+	tail -n 1 <<<"$out" | grep -xE '[0-9.]+' || {
+		echo "$out" >&2
+		return 1
+	}
 }
