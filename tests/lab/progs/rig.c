@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "rig.h"
 
@@ -263,6 +264,13 @@ static bool wait_event(struct end *end, double deadline)
 	return true;
 }
 
+void let_others_run(void)
+{
+	static const struct timespec moment = { .tv_nsec = 50 * 1000 };
+
+	nanosleep(&moment, NULL);
+}
+
 bool wait_wc(struct end *end, struct ibv_cq *cq, struct ibv_wc *wc,
 	     bool by_event, double limit)
 {
@@ -272,6 +280,7 @@ bool wait_wc(struct end *end, struct ibv_cq *cq, struct ibv_wc *wc,
 		if (!by_event) {
 			if (now() > deadline)
 				return false;
+			let_others_run();
 			continue;
 		}
 		if (ibv_req_notify_cq(cq, 0))

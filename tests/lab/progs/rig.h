@@ -114,6 +114,11 @@ enum ibv_qp_state end_state(struct end *end);
  */
 bool wait_wc(struct end *end, struct ibv_cq *cq, struct ibv_wc *wc,
 	     bool by_event, double limit);
+/*
+ * Between two polls in vain: guests that spin on the processors of one small
+ * machine only keep each other from running.
+ */
+void let_others_run(void);
 /* Seconds on a clock that only goes forward. */
 double now(void);
 

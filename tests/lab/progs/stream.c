@@ -274,12 +274,15 @@ static void stream_run(struct stream *s, bool is_caller)
 			send_next(s, is_caller);
 			moved = true;
 		}
-		if (moved)
+		if (moved) {
 			deadline = now() + RIG_LIMIT;
-		else if (now() > deadline)
+			continue;
+		}
+		if (now() > deadline)
 			snprintf(s->why, sizeof(s->why),
 				 "stuck: %u sent, %u done, %u received",
 				 s->sent, s->done, s->received);
+		let_others_run();
 	}
 }
 
