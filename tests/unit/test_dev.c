@@ -514,3 +514,60 @@ TEST(dev_dump_is_bounded)
     vmri_dump();
     CHECK(strlen(env_test_printed()) < 20000);
 }
+
+/* ---- results that cannot be told ---- */
+
+TEST(dev_attach_that_cannot_be_told)
+{
+    struct vmri_ctl_attach arg = { .domid = 1, .fabric = 3 };
+    struct vmri_ctl_info info;
+
+    env_test_domain(1);
+    env_test_fail(ENV_FAIL_COPY_TO, 1);
+    CHECK_EQ(attach(&arg), -EFAULT);
+    CHECK_EQ(info_of(0, 0, &info), -ENOENT);
+    CHECK_EQ(attach(&arg), 0);
+    env_test_fail(ENV_FAIL_COPY_TO, 1);
+    CHECK_EQ(info_of(0, 0, &info), -EFAULT);
+    env_test_fail(ENV_FAIL_COPY_FROM, 1);
+    CHECK_EQ(info_of(0, 0, &info), -EFAULT);
+    env_test_fail(ENV_FAIL_COPY_FROM, 1);
+    CHECK_EQ(attach(&arg), -EFAULT);
+    env_test_fail(ENV_FAIL_COPY_FROM, 1);
+    CHECK_EQ(dom0_detach(1, 0), -EFAULT);
+}
+
+TEST(dev_creation_that_cannot_be_told)
+{
+    struct guest *g = guest_bare(1);
+    struct vmri_dev_create arg = { .flags = 0 };
+    struct guest_mr mr;
+    unsigned int every, nth;
+
+    CHECK_EQ(dom0_attach(1, 1, &g->dev, &g->lid), 0);
+    env_test_fail(ENV_FAIL_COPY_TO, 1);
+    CHECK_EQ(guest_call(g, VMRI_OP_dev_create, &arg, sizeof(arg)), -EFAULT);
+    guest_start(g);
+
+    mr = mr_pages(g, 1 << 20, 0, LAYOUT_SCATTERED);
+    for ( every = 0; every < 2; every++ )
+        for ( nth = 1; nth < 4; nth++ )
+        {
+            long rc;
+
+            env_test_preempt(every);
+            env_test_fail(ENV_FAIL_COPY_TO, nth);
+            rc = try_mr(g, &mr, g->pd, 1);
+            env_test_preempt(0);
+            if ( !rc )
+            {
+                CHECK(env_test_fail_left(ENV_FAIL_COPY_TO));
+                env_test_fail(ENV_FAIL_COPY_TO, 0);
+                CHECK_EQ(mr_deregister(&mr), 0);
+                continue;
+            }
+            CHECK_EQ(rc, -EFAULT);
+            if ( !every )
+                CHECK_EQ(env_test_page_refs(g->domain, mr.gfn), 0);
+        }
+}

@@ -367,6 +367,7 @@ static void *run_stubborn(void *data)
 {
     struct moving *m = data;
     struct guest b = *m->b;
+    struct guest_mr mr = mr_pages(&b, 200000, 0, LAYOUT_SCATTERED);
 
     while ( !env_load(&stop) )
     {
@@ -376,6 +377,8 @@ static void *run_stubborn(void *data)
         CHECK(rc >= 0 || rc == -ENOENT || rc == -ENODEV);
         rc = guest_call(&b, VMRI_OP_pd_create, &pd, sizeof(pd));
         CHECK(rc == 0 || rc == -ENODEV || rc == -ENOSPC);
+        rc = rc ? rc : try_mr(&b, &mr, pd.handle, 1);
+        CHECK(rc == 0 || rc == -ENODEV || rc == -ENOSPC || rc == -ENOENT);
         sched_yield();
     }
     return NULL;

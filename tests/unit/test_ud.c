@@ -339,3 +339,94 @@ TEST(ud_loopback)
     cq_expect(p.qa->rcq, 2, 0);
     CHECK_EQ(match_pattern(p.ma.mem + 5000 + GRH, 100, 4, 0), 100);
 }
+
+static struct pair *hook_pair;
+
+static void deregister_source(void *unused)
+{
+    (void)unused;
+    CHECK_EQ(mr_deregister(&hook_pair->ma), 0);
+}
+
+/* Between the look at it and the copy: the receiver's queue pair is unharmed. */
+TEST(ud_source_vanishes)
+{
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 3000);
+    struct vmri_send_wqe *wqe = (void *)(p.qa->mem + p.qa->arg.sq_offset);
+
+    hook_pair = &p;
+    pair_recv(&p, 2, 0, 4000);
+    qp_post_send(p.qa, &wr);
+    wqe->u.ud.av.flags = VMRI_AV_GRH;
+    env_test_on_map(1, deregister_source, NULL);
+    qp_ring(p.qa);
+    CHECK_EQ(cq_expect(p.qa->scq, 1, VMRI_WC_LOC_PROT_ERR).vendor_err,
+             VMRI_VERR_KEY);
+    CHECK_EQ(cq_expect(p.qb->rcq, 2, 0).byte_len, GRH);
+    CHECK_EQ(qp_state(p.qb), VMRI_QPS_RTS);
+    CHECK_EQ(qp_state(p.qa), VMRI_QPS_SQE);
+}
+
+TEST(ud_receive_ring_out_of_range)
+{
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 100);
+
+    p.qb->hdr->rq.prod = 0x12345;
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, 0);
+    CHECK_EQ(qp_state(p.qb), VMRI_QPS_ERR);
+    world_settle();
+    CHECK_EQ(p.b->events[VMRI_EVENT_QP_FATAL], 1);
+    cq_expect_none(p.qb->rcq);
+}
+
+/* Of a kernel's receive list as many entries count as any request may have. */
+TEST(ud_long_receive_lists)
+{
+    struct guest_qp_opts opts = {
+        .type = VMRI_QPT_UD, .kernel = true, .ind_log2 = 6,
+    };
+    struct pair p = pair_new(&opts, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 280);
+    struct vmri_sge sge[40];
+    unsigned int i, round;
+
+    fill_pattern(p.ma.mem, 281, 1);
+    for ( i = 0; i < 40; i++ )
+        sge[i] = mr_sge(&p.mb, i * 10, 10);
+    for ( round = 0; round < 5; round++ )
+    {
+        qp_recv(p.qb, 2, sge, 40);
+        wr.sge[0].length = 281;
+        pair_send(&p, &wr);
+        cq_expect_none(p.qb->rcq);
+        wr.sge[0].length = 280;
+        pair_send(&p, &wr);
+        cq_expect(p.qb->rcq, 2, 0);
+        CHECK_EQ(match_pattern(p.mb.mem + GRH, 280, 1, 0), 280);
+        CHECK(all_bytes(p.mb.mem + 320, 80, 0));
+        cq_expect(p.qa->scq, 1, 0);
+        cq_expect(p.qa->scq, 1, 0);
+    }
+}
+
+/* The first 40 bytes of a receive lie where they may not. */
+TEST(ud_header_cannot_be_written)
+{
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 100);
+    struct vmri_send_wqe *wqe = (void *)(p.qa->mem + p.qa->arg.sq_offset);
+    struct vmri_sge sge[2] = { mr_sge(&p.mb, 0, GRH), mr_sge(&p.mb, 0, 200) };
+
+    sge[0].addr -= 1;
+    qp_recv(p.qb, 2, sge, 2);
+    qp_post_send(p.qa, &wr);
+    wqe->u.ud.av.flags = VMRI_AV_GRH;
+    qp_ring(p.qa);
+    cq_expect(p.qa->scq, 1, 0);
+    CHECK_EQ(cq_expect(p.qb->rcq, 2, VMRI_WC_LOC_PROT_ERR).vendor_err,
+             VMRI_VERR_BOUNDS);
+    CHECK_EQ(qp_state(p.qb), VMRI_QPS_ERR);
+}
