@@ -25,7 +25,7 @@ static __thread struct {
 static __thread unsigned int nr_exposed;
 
 static unsigned int fail_in[ENV_FAIL_NR];       /* atomic */
-static unsigned int preempt_every;
+static unsigned int preempt_every;              /* atomic */
 static unsigned int preempt_count;              /* atomic */
 static bool deny;
 
@@ -124,15 +124,16 @@ bool env_fails(enum env_failure what)
 
 void env_test_preempt(unsigned int n)
 {
-    preempt_every = n;
+    env_store(&preempt_every, n);
     env_store(&preempt_count, 0);
 }
 
 bool env_preempt(void)
 {
+    unsigned int every = env_load(&preempt_every);
+
     env_add(&env_stats.preempts, 1);
-    return preempt_every &&
-           (env_fetch_add(&preempt_count, 1) + 1) % preempt_every == 0;
+    return every && (env_fetch_add(&preempt_count, 1) + 1) % every == 0;
 }
 
 /* ---- hooks ---- */

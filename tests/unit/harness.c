@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECONDS     30      /* that a test may take */
+#define SECONDS     60      /* that a test may take */
 
 static struct test *tests, **last = &tests;
 

@@ -332,6 +332,7 @@ THREAD_TEST(threads_objects_come_and_go)
 
 struct moving {
     struct guest *a, *b;
+    struct guest other;         /* b, for its other vCPU */
     struct guest_qp *qa, *target;
     struct guest_mr ma;
     uint32_t qpn;               /* atomic: b's, while there is one */
@@ -366,18 +367,18 @@ static void *run_persistent(void *data)
 static void *run_stubborn(void *data)
 {
     struct moving *m = data;
-    struct guest b = *m->b;
-    struct guest_mr mr = mr_pages(&b, 200000, 0, LAYOUT_SCATTERED);
+    struct guest *b = &m->other;
+    struct guest_mr mr = mr_pages(b, 200000, 0, LAYOUT_SCATTERED);
 
     while ( !env_load(&stop) )
     {
         struct vmri_object pd = { .handle = 0 };
-        long rc = guest_schedule(&b, env_load(&m->qpn));
+        long rc = guest_schedule(b, env_load(&m->qpn));
 
         CHECK(rc >= 0 || rc == -ENOENT || rc == -ENODEV);
-        rc = guest_call(&b, VMRI_OP_pd_create, &pd, sizeof(pd));
+        rc = guest_call(b, VMRI_OP_pd_create, &pd, sizeof(pd));
         CHECK(rc == 0 || rc == -ENODEV || rc == -ENOSPC);
-        rc = rc ? rc : try_mr(&b, &mr, pd.handle, 1);
+        rc = rc ? rc : try_mr(b, &mr, pd.handle, 1);
         CHECK(rc == 0 || rc == -ENODEV || rc == -ENOSPC || rc == -ENOENT);
         sched_yield();
     }
@@ -440,6 +441,7 @@ THREAD_TEST(threads_device_comes_and_goes)
     m.b->lid = 77;
     CHECK_EQ(dom0_attach(2, GUEST_FABRIC, &m.b->dev, &m.b->lid), 0);
     target.guest = &(struct guest){ .lid = 77 };
+    m.other = *m.b;
     m.target = &target;
     connect_again(m.qa, &target);
     for ( i = 0; i < ARRAY_SIZE(runs); i++ )
