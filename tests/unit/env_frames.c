@@ -146,7 +146,8 @@ static uint32_t gfn_index(const struct domain *d, uint64_t gfn)
 {
     uint64_t index = gfn - env_gfn_base(d);
 
-    return index < d->next_gfn ? (uint32_t)index : ENV_NO_FRAME;
+    return index < env_load_acquire(&d->next_gfn) ? (uint32_t)index
+                                                  : ENV_NO_FRAME;
 }
 
 static struct frame *frame_of_gfn(const struct domain *d, uint64_t gfn)
@@ -193,7 +194,7 @@ static uint64_t give_pages(struct domain *d, unsigned int nr, uint32_t first,
         show(d->mem + index * PAGE_SIZE, first, nr);
 
     next_frame = first + nr;
-    d->next_gfn = index + nr;
+    env_store_release(&d->next_gfn, index + nr);
     return env_gfn_base(d) + index;
 }
 
@@ -204,17 +205,6 @@ uint64_t env_test_pages(struct domain *d, unsigned int nr, bool scattered)
     /* A gap, so that two calls never give contiguous frames. */
     pthread_mutex_lock(&mutex);
     gfn = give_pages(d, nr, next_frame + 1, scattered);
-    pthread_mutex_unlock(&mutex);
-    return gfn;
-}
-
-uint64_t env_test_pages_aligned(struct domain *d, unsigned int nr,
-                                unsigned int order, unsigned int skew)
-{
-    uint64_t gfn;
-
-    pthread_mutex_lock(&mutex);
-    gfn = give_pages(d, nr, ROUNDUP(next_frame + 1, 1U << order) + skew, false);
     pthread_mutex_unlock(&mutex);
     return gfn;
 }

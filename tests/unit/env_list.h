@@ -60,59 +60,18 @@ static inline void list_del_init(struct list_head *entry)
     INIT_LIST_HEAD(entry);
 }
 
-static inline void list_move(struct list_head *entry, struct list_head *head)
-{
-    env_list_link(entry->prev, entry->next);
-    list_add(entry, head);
-}
-
-static inline void list_move_tail(struct list_head *entry,
-                                  struct list_head *head)
-{
-    env_list_link(entry->prev, entry->next);
-    list_add_tail(entry, head);
-}
-
 static inline int list_empty(const struct list_head *head)
 {
     return head->next == head;
 }
 
-static inline void list_splice(struct list_head *list, struct list_head *head)
-{
-    if ( !list_empty(list) )
-    {
-        struct list_head *first = list->next, *last = list->prev;
-
-        env_list_link(last, head->next);
-        env_list_link(head, first);
-    }
-}
-
-static inline void list_splice_init(struct list_head *list,
-                                    struct list_head *head)
-{
-    list_splice(list, head);
-    INIT_LIST_HEAD(list);
-}
-
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 #define list_first_entry(head, type, member) \
     list_entry((head)->next, type, member)
-#define list_last_entry(head, type, member) \
-    list_entry((head)->prev, type, member)
 #define list_first_entry_or_null(head, type, member) \
     (list_empty(head) ? NULL : list_first_entry(head, type, member))
 #define list_next_entry(pos, member) \
     list_entry((pos)->member.next, typeof(*(pos)), member)
-
-#define list_for_each(pos, head) \
-    for ( (pos) = (head)->next; (pos) != (head); (pos) = (pos)->next )
-
-#define list_for_each_safe(pos, n, head)                \
-    for ( (pos) = (head)->next, (n) = (pos)->next;      \
-          (pos) != (head);                              \
-          (pos) = (n), (n) = (pos)->next )
 
 #define list_for_each_entry(pos, head, member)                          \
     for ( (pos) = list_entry((head)->next, typeof(*(pos)), member);     \

@@ -15,7 +15,7 @@ struct domain {
     bool running;                   /* atomic */
     uint32_t refs;                  /* atomic; by env_domain_get */
     struct vmri_domain *state;
-    uint32_t next_gfn;              /* index of the next one to be given out */
+    uint32_t next_gfn;              /* atomic; index of the next one given out */
     uint32_t *p2m;                  /* index of gfn -> index of frame */
     uint8_t *mem;                   /* where the guest sees its memory */
     bool port_open[ENV_PORTS];

@@ -52,9 +52,6 @@ struct domain *env_test_enter(struct domain *d);
  * contiguous in the machine too unless scattered, then in descending order.
  */
 uint64_t env_test_pages(struct domain *d, unsigned int nr, bool scattered);
-/* Contiguous; the first machine frame is `skew` above a multiple of 2^order. */
-uint64_t env_test_pages_aligned(struct domain *d, unsigned int nr,
-                                unsigned int order, unsigned int skew);
 /* What lies at a gfn from now on. */
 void env_test_page_kind(struct domain *d, uint64_t gfn, enum env_page_kind kind);
 /* The guest tries to make it a page table: false while pinned as writable. */
@@ -119,6 +116,7 @@ bool env_test_fail_left(enum env_failure what);
 struct env_stats {
     uint64_t allocated;     /* bytes of hypervisor memory, now */
     uint64_t allocations;   /* now */
+    uint64_t alloc_calls;   /* ever */
     uint64_t largest;       /* the largest single allocation so far */
     uint64_t copied;        /* bytes from mapped frame to mapped frame */
     uint64_t staged;        /* bytes between mapped frames and elsewhere */

@@ -170,6 +170,7 @@ static void *count_allocation(void *p)
 
     env_add(&env_stats.allocated, bytes);
     env_add(&env_stats.allocations, 1);
+    env_add(&env_stats.alloc_calls, 1);
     while ( bytes > largest &&
             !env_cmpxchg(&env_stats.largest, &largest, bytes) )
         ;

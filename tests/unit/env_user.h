@@ -18,13 +18,8 @@
 
 #define likely(x)           __builtin_expect(!!(x), 1)
 #define unlikely(x)         __builtin_expect(!!(x), 0)
-#define always_inline       inline __attribute__((__always_inline__))
-#define noinline            __attribute__((__noinline__))
-#define fallthrough         __attribute__((__fallthrough__))
 #define __init
-#define __initdata
 #define __read_mostly
-#define __ro_after_init
 
 #define min(x, y) ({                                            \
     typeof(x) min_x_ = (x);                                     \
@@ -43,15 +38,8 @@
     type min_ty_ = (y);                                         \
     min_tx_ < min_ty_ ? min_tx_ : min_ty_; })
 
-#define max_t(type, x, y) ({                                    \
-    type max_tx_ = (x);                                         \
-    type max_ty_ = (y);                                         \
-    max_tx_ > max_ty_ ? max_tx_ : max_ty_; })
-
 #define ARRAY_SIZE(x)       (sizeof(x) / sizeof((x)[0]))
 #define ROUNDUP(x, a)       (((x) + (a) - 1) & ~((a) - 1))
-#define DIV_ROUND_UP(n, d)  (((n) + (d) - 1) / (d))
-#define IS_ALIGNED(x, a)    (!((x) & ((a) - 1)))
 
 #define container_of(ptr, type, member) \
     ((type *)((char *)(ptr) - offsetof(type, member)))
@@ -81,21 +69,6 @@ void env_panic(const char *fmt, ...)
 #define PAGE_MASK           (~(PAGE_SIZE - 1))
 #define PFN_DOWN(x)         ((x) >> PAGE_SHIFT)
 #define PFN_UP(x)           (((x) + PAGE_SIZE - 1) >> PAGE_SHIFT)
-
-/* ---- <xen/bitops.h> ---- */
-
-/* Number of the highest set bit, from 1; 0 for none. */
-static inline int fls(unsigned int x)
-{
-    return x ? 32 - __builtin_clz(x) : 0;
-}
-
-static inline int flsl(unsigned long x)
-{
-    return x ? 64 - __builtin_clzl(x) : 0;
-}
-
-#define fls64(x)            flsl(x)
 
 #include "env_list.h"
 

@@ -202,9 +202,8 @@ static uint8_t sender_status(enum event event, unsigned int op)
     }
 }
 
-static bool gone(const struct pair *p, enum event event)
+static bool gone(enum event event)
 {
-    (void)p;
     return event == OWN_DETACH || event == OWN_DIES || event == OWN_DESTROY;
 }
 
@@ -217,7 +216,7 @@ static void check_end(struct pair *p, enum event event, unsigned int op,
     bool got = false;
 
     world_pass(2000 * MS, 20 * MS);
-    if ( !gone(p, event) )
+    if ( !gone(event) )
         got = cq_poll(p->qa->scq, &cqe);
     if ( got && may_complete && cqe.status == 0 )
         return;
@@ -367,7 +366,6 @@ TEST(life_deregistered_at_every_step)
             ;
         CHECK(env_test_aside_end());
         cq_expect(p.qa->scq, 1, VMRI_WC_REM_ACCESS_ERR);
-        CHECK(env_stats.copied <= (i + 1ULL) * BIG);
         *mb = guest_mr(p.b, PAIR_BYTES, 0, LAYOUT_SCATTERED, 7);
         CHECK(mb->key != mine.key);
         CHECK_EQ(qp_destroy(p.qa), 0);

@@ -159,6 +159,37 @@ TEST(mr_chunks_of_runs)
     CHECK_EQ(check_layout(&m), 0);
 }
 
+/* Register the pages of a list, as given, and compare all runs with it. */
+static void check_list(struct guest_mr *m, uint64_t *list)
+{
+    struct vmri_mr_register arg = {
+        .frames = { .gfns = (uintptr_t)list, .nr = m->pages },
+        .iova = m->iova, .length = m->length, .pd = m->guest->pd, .access = RW,
+    };
+    struct vmri_dev *dev = dev_of(m->guest);
+    struct vmri_mr *mr;
+    uint32_t k, offset;
+    env_frame_t frame;
+
+    env_test_expose(list, m->pages * sizeof(*list));
+    CHECK_EQ(guest_call(m->guest, VMRI_OP_mr_register, &arg, sizeof(arg)), 0);
+    env_test_hide();
+    m->key = arg.key;
+
+    mr = vmri_table_get(&dev->mrs, m->key);
+    for ( k = 0; k < m->pages; k++ )
+    {
+        uint64_t run = vmri_mr_frame(mr, m->iova + k * PAGE_SIZE, &frame,
+                                     &offset), n;
+
+        for ( n = 0; n < run >> PAGE_SHIFT; n++ )
+            CHECK_EQ(frame + n, env_test_frame(m->guest->domain, list[k + n]));
+    }
+    vmri_mr_put(mr);
+    CHECK_EQ(mr_deregister(m), 0);
+}
+
+/* Pages swapped about, some given twice. */
 TEST(mr_random_runs)
 {
     struct guest *g = guest_new(1);
@@ -171,35 +202,9 @@ TEST(mr_random_runs)
         uint64_t list[40];
         uint32_t k;
 
-        /* Swap some pages about; the layout follows the list alone. */
         for ( k = 0; k < m.pages; k++ )
             list[k] = m.gfn + (rand() % 4 ? k : (uint32_t)rand() % m.pages);
-        {
-            struct vmri_mr_register arg = {
-                .frames = { .gfns = (uintptr_t)list, .nr = m.pages },
-                .iova = m.iova, .length = m.length, .pd = g->pd, .access = RW,
-            };
-            struct vmri_dev *dev = dev_of(g);
-            struct vmri_mr *mr;
-
-            env_test_expose(list, sizeof(list));
-            CHECK_EQ(guest_call(g, VMRI_OP_mr_register, &arg, sizeof(arg)), 0);
-            env_test_hide();
-            mr = vmri_table_get(&dev->mrs, arg.key);
-            for ( k = 0; k < m.pages; k++ )
-            {
-                env_frame_t frame;
-                uint32_t offset;
-                uint64_t run = vmri_mr_frame(mr, m.iova + k * PAGE_SIZE, &frame,
-                                             &offset), n;
-
-                for ( n = 0; n < run >> PAGE_SHIFT; n++ )
-                    CHECK_EQ(frame + n, env_test_frame(g->domain, list[k + n]));
-            }
-            vmri_mr_put(mr);
-            m.key = arg.key;
-        }
-        CHECK_EQ(mr_deregister(&m), 0);
+        check_list(&m, list);
     }
 }
 

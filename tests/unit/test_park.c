@@ -44,7 +44,7 @@ static unsigned int woken(struct guest *g)
     return n;
 }
 
-/* Parks for `ns` when the wheel stands at `start`; must wake within a tick. */
+/* Parked for `ns`, it wakes then and not before, within two ticks. */
 static void check_wake(struct parking *p, uint64_t ns)
 {
     uint64_t deadline = env_now() + ns;

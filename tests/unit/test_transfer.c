@@ -335,7 +335,7 @@ TEST(transfer_kernel_frames_are_checked_when_used)
 TEST(transfer_many_requests_in_order)
 {
     struct pair p = pair_new(NULL, NULL);
-    uint64_t posted = 0, done = 0, got = 0;
+    uint64_t posted = 0, done = 0, got = 0, allocs = env_stats.alloc_calls;
     struct vmri_cqe cqe;
 
     while ( done < 500 )
@@ -359,6 +359,8 @@ TEST(transfer_many_requests_in_order)
         CHECK_EQ(p.qa->hdr->sq.running, 0);
     }
     CHECK_EQ(got, 500);
+    /* No memory is needed on the path of a message. */
+    CHECK_EQ(env_stats.alloc_calls, allocs);
 }
 
 TEST(transfer_unsignalled_and_solicited)
