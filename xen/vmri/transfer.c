@@ -236,7 +236,8 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
     if ( !cqe->status )
     {
         vmri_count(qp->dev, rx_msgs, 1);
-        vmri_count(qp->dev, rx_bytes, cqe->byte_len);
+        vmri_count(qp->dev, rx_bytes, cqe->byte_len -
+                   (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
     }
 
     if ( vmri_cq_push(qp->rcq, cqe) )
