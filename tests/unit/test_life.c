@@ -479,3 +479,37 @@ TEST(life_send_list_changed_under_the_copy)
              VMRI_VERR_LENGTH);
     CHECK_EQ(qp_state(p.qb), VMRI_QPS_RTS);
 }
+
+/*
+ * The receiver's own failure, while a message fills its receive: that receive
+ * completes once, by who fills it, before the rest is flushed.
+ */
+static void fail_own_send(void *data)
+{
+    struct pair *p = data;
+    struct guest_wr bad = { .wr_id = 4, .opcode = 99 };
+
+    qp_send(p->qb, &bad);
+}
+
+static void fail_own_send_aside(void *data)
+{
+    env_test_aside(fail_own_send, data);
+}
+
+TEST(life_receiver_fails_under_the_copy)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, 60000);
+
+    pair_recv(&p, 9, 0, 60000);
+    pair_recv(&p, 10, 0, 60000);
+    env_test_on_map(5, fail_own_send_aside, &p);
+    pair_send(&p, &wr);
+    CHECK(env_test_aside_end());
+    cq_expect(p.qa->scq, 1, 0);
+    cq_expect(p.qb->scq, 4, VMRI_WC_LOC_QP_OP_ERR);
+    cq_expect(p.qb->rcq, 9, 0);
+    cq_expect(p.qb->rcq, 10, VMRI_WC_WR_FLUSH_ERR);
+    cq_expect_none(p.qb->rcq);
+}

@@ -449,3 +449,103 @@ THREAD_TEST(threads_device_comes_and_goes)
     for ( i = 0; i < ARRAY_SIZE(runs); i++ )
         pthread_join(thread[i], NULL);
 }
+
+/* ---- many senders of datagrams to one queue ---- */
+
+#define SENDERS     3
+#define DATAGRAMS   200U
+#define UD_BYTES    1000U
+
+struct crowd {
+    struct guest_qp *qp, *to;
+    struct guest_mr mr;
+    unsigned int number;
+};
+
+static const struct guest_qp_opts ud_opts = { .type = VMRI_QPT_UD };
+
+static void *run_ud_sender(void *data)
+{
+    struct crowd *c = data;
+    struct vmri_cqe cqe;
+    uint32_t n;
+
+    for ( n = 0; n < DATAGRAMS; n++ )
+    {
+        struct guest_wr wr = {
+            .wr_id = n, .opcode = VMRI_WR_SEND_WITH_IMM, .to = c->to,
+            .flags = VMRI_SEND_SIGNALED, .num_sge = 1,
+            .sge = { mr_sge(&c->mr, 0, UD_BYTES) },
+            .imm = c->number * DATAGRAMS + n,
+        };
+
+        fill_pattern(c->mr.mem, UD_BYTES, wr.imm);
+        qp_send(c->qp, &wr);
+        while ( !cq_poll(c->qp->scq, &cqe) )
+            sched_yield();
+        CHECK_EQ(cqe.status, 0);
+        CHECK_EQ(cqe.wr_id, n);
+    }
+    return NULL;
+}
+
+/* Each that arrives is whole; the rest was dropped and counted. */
+static uint32_t take_datagrams(struct guest_qp *qp, struct guest_mr *mr)
+{
+    uint32_t got = 0;
+    struct vmri_cqe cqe;
+
+    while ( cq_poll(qp->rcq, &cqe) )
+    {
+        uint64_t at = cqe.wr_id * 2048;
+        struct vmri_sge sge = mr_sge(mr, at, 40 + UD_BYTES);
+
+        CHECK_EQ(cqe.status, 0);
+        CHECK_EQ(match_pattern(mr->mem + at + 40, UD_BYTES, cqe.imm, 0),
+                 UD_BYTES);
+        qp_recv(qp, cqe.wr_id, &sge, 1);
+        got++;
+    }
+    return got;
+}
+
+THREAD_TEST(threads_datagrams_of_many_senders)
+{
+    struct guest *g = guest_new(1);
+    struct guest_qp *qp = guest_qp(g, &ud_opts);
+    struct guest_mr mr = guest_mr(g, 16 * 2048, 0, LAYOUT_SCATTERED, 1);
+    struct crowd crowd[SENDERS];
+    pthread_t thread[SENDERS];
+    struct vmri_counters counters;
+    uint32_t i, got = 0;
+
+    qp_connect(qp, qp, NULL);
+    for ( i = 0; i < 16; i++ )
+    {
+        struct vmri_sge sge = mr_sge(&mr, i * 2048, 40 + UD_BYTES);
+
+        qp_recv(qp, i, &sge, 1);
+    }
+    for ( i = 0; i < SENDERS; i++ )
+    {
+        struct guest *from = guest_new(2 + i);
+
+        crowd[i] = (struct crowd){
+            .qp = guest_qp(from, &ud_opts), .to = qp,
+            .mr = guest_mr(from, UD_BYTES, 0, LAYOUT_RUN, 0), .number = i,
+        };
+        qp_connect(crowd[i].qp, crowd[i].qp, NULL);
+    }
+    for ( i = 0; i < SENDERS; i++ )
+        pthread_create(&thread[i], NULL, run_ud_sender, &crowd[i]);
+    do {
+        got += take_datagrams(qp, &mr);
+        guest_counters(g, &counters);
+        sched_yield();
+    } while ( got + counters.ud_drops < SENDERS * DATAGRAMS );
+    for ( i = 0; i < SENDERS; i++ )
+        pthread_join(thread[i], NULL);
+    CHECK(got);
+    CHECK_EQ(got + counters.ud_drops, SENDERS * DATAGRAMS);
+    CHECK_EQ(counters.rx_bytes, got * UD_BYTES);
+}
