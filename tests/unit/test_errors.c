@@ -672,3 +672,22 @@ TEST(errors_receive_cq_overflow)
     CHECK_EQ(p.b->events[VMRI_EVENT_CQ_ERR], 1);
     CHECK_EQ(p.b->events[VMRI_EVENT_QP_FATAL], 1);
 }
+
+/* A QP connected to itself is sender and receiver of its own failure. */
+TEST(errors_of_a_loop)
+{
+    struct pair p = pair_apart(NULL);
+    struct vmri_sge sge = mr_sge(&p.ma, 5000, 99);
+    struct guest_wr wr = pair_wr(&p, SEND, 1, 0, 0, 100);
+
+    p.qb = p.qa;
+    qp_connect(p.qa, p.qa, NULL);
+    qp_recv(p.qa, 2, &sge, 1);
+    qp_recv(p.qa, 3, &sge, 1);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, VMRI_WC_REM_INV_REQ_ERR);
+    cq_expect(p.qa->rcq, 2, VMRI_WC_LOC_LEN_ERR);
+    cq_expect(p.qa->rcq, 3, VMRI_WC_WR_FLUSH_ERR);
+    cq_expect_none(p.qa->scq);
+    cq_expect_none(p.qa->rcq);
+}
