@@ -138,6 +138,8 @@ const char *env_test_printed(void);
 void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data);
 /* The same in the nth next notification, where VMRI may hold locks. */
 void env_test_on_notify(unsigned int nth, void (*fn)(void *), void *data);
+/* The same in the nth next env_preempt: in the middle of a long command. */
+void env_test_on_preempt(unsigned int nth, void (*fn)(void *), void *data);
 void env_test_aside(void (*fn)(void *), void *data);
 /* Wait until it has ended; true if there was one. */
 bool env_test_aside_end(void);

@@ -33,7 +33,7 @@ static uint64_t now;                            /* atomic */
 static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct env_timer *timers;                /* all that are initialised */
 
-static struct env_hook notify_hook;
+static struct env_hook notify_hook, preempt_hook;
 
 static char printed[65536];
 static size_t nr_printed;
@@ -60,6 +60,7 @@ void env_test_begin(void)
     nr_exposed = 0;
     preempt_every = 0;
     notify_hook.nth = 0;
+    preempt_hook.nth = 0;
     deny = false;
     now = START;
     timers = NULL;
@@ -132,7 +133,9 @@ bool env_preempt(void)
 {
     unsigned int every = env_load(&preempt_every);
 
+    env_no_lock("env_preempt");
     env_add(&env_stats.preempts, 1);
+    env_hook_run(&preempt_hook);
     return every && (env_fetch_add(&preempt_count, 1) + 1) % every == 0;
 }
 
@@ -159,6 +162,11 @@ void env_hook_run(struct env_hook *h)
 void env_test_on_notify(unsigned int nth, void (*fn)(void *), void *data)
 {
     env_hook_set(&notify_hook, nth, fn, data);
+}
+
+void env_test_on_preempt(unsigned int nth, void (*fn)(void *), void *data)
+{
+    env_hook_set(&preempt_hook, nth, fn, data);
 }
 
 /* ---- memory ---- */

@@ -524,6 +524,37 @@ TEST(mr_hostile_cookies)
     CHECK_EQ(mr_deregister(&live), 0);
 }
 
+/* Two vCPUs at one registration: the second waits for the first. */
+static void continue_too(void *data)
+{
+    struct guest *g = data;
+    struct vmri_mr_register saved = long_arg;
+    struct vmri_object arg = { .handle = long_arg.cookie };
+
+    CHECK_EQ(register_step(g, VMRI_CONTINUE), -ERESTART);
+    CHECK_EQ(guest_call_once(g, VMRI_OP_mr_deregister | VMRI_CONTINUE, &arg,
+                             sizeof(arg)), -ERESTART);
+    CHECK_EQ(guest_call_once(g, VMRI_OP_dev_destroy, NULL, 0), -ERESTART);
+    long_arg = saved;
+}
+
+TEST(mr_continued_twice_at_once)
+{
+    struct guest *g = guest_new(1);
+    long rc;
+
+    register_begin(g);
+    env_test_on_preempt(1, continue_too, g);
+    rc = register_step(g, VMRI_CONTINUE);
+    env_test_preempt(0);
+    while ( rc == -ERESTART )
+        rc = register_step(g, VMRI_CONTINUE);
+    /* The device was being emptied. */
+    CHECK_EQ(rc, -ENODEV);
+    CHECK_EQ(guest_call(g, VMRI_OP_dev_destroy | VMRI_CONTINUE, NULL, 0), 0);
+    CHECK_EQ(env_test_page_refs(g->domain, long_mr.gfn), 0);
+}
+
 TEST(mr_changed_arguments_between_the_steps)
 {
     struct guest *g = guest_new(1);

@@ -296,6 +296,34 @@ TEST(eq_nothing_is_lost_when_it_is_full)
     CHECK_EQ(eq_destroy(eq), 0);
 }
 
+/* What comes later does not overtake what waits. */
+TEST(eq_keeps_its_order)
+{
+    struct guest *g = guest_new(1);
+    struct guest_eq *eq = guest_eq(g, 4);
+    struct guest_cq *cq[20];
+    struct vmri_event ev;
+    unsigned int i;
+
+    for ( i = 0; i < 20; i++ )
+    {
+        CHECK_EQ(try_cq(g, 1, eq, &cq[i]), 0);
+        cq_arm(cq[i], VMRI_ARM_NEXT);
+        /* The guest makes room for two, without a look at `overflow`. */
+        if ( i == 18 )
+            env_store_release(&eq->hdr->cons, 2);
+        push(cq[i], 0, 0, 0);
+    }
+    CHECK_EQ(eq->hdr->prod, 16);
+    eq->cons = 2;
+    for ( i = 2; i < 20; i++ )
+    {
+        CHECK(eq_poll(eq, &ev));
+        CHECK_EQ(ev.id, cq[i]->handle);
+    }
+    CHECK(!eq_poll(eq, &ev));
+}
+
 /* Different types of one source wait each for itself. */
 TEST(eq_types_wait_side_by_side)
 {

@@ -322,6 +322,15 @@ TEST(ud_management_queues)
     pair_send(&p, &wr);
     cq_expect(smi->scq, 1, 0);
     cq_expect_none(sink->rcq);
+
+    /* Nor to a queue that takes datagrams. */
+    p.qb = guest_qp(p.b, &ud);
+    qp_connect(p.qb, p.qb, NULL);
+    wr.to = p.qb;
+    pair_recv(&p, 4, 0, 1000);
+    pair_send(&p, &wr);
+    cq_expect(smi->scq, 1, 0);
+    cq_expect_none(p.qb->rcq);
 }
 
 /* To oneself. */
