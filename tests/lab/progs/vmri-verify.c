@@ -533,7 +533,7 @@ static void run_rows(struct side *s, bool requester, uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	const char *device = NULL, *port = "18515", *host;
+	const char *device = NULL, *port = "18517", *host;
 	struct side s = {};
 	uint64_t seed = 1;
 	int opt;
