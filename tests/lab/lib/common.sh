@@ -51,13 +51,13 @@ logged() {
 }
 
 # Runs each argument, a function's name, at the same time in a process group of
-# its own, and fails when any did. A signal ends them all.
+# its own, and fails when any did. A signal ends them all, and this shell.
 together() {
 	local job pid rc=0
 	local -a pids=()
 	set -m
 	for job in "$@"; do
-		"$job" &
+		"$job" </dev/null &
 		pids+=("$!")
 	done
 	set +m
@@ -67,7 +67,7 @@ together() {
 		wait "$pid" || rc=1
 	done
 	trap - INT TERM HUP
-	[ "$rc" -eq 0 ] || exit 1
+	return "$rc"
 }
 
 kill_groups() {

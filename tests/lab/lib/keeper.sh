@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Runs QEMU and goes with it. While the file "owner" names a process that is
+# Runs QEMU and goes with it. When the file "owner" names a process that is
 # gone, nobody wants the lab any more, and QEMU is ended. QEMU ends when this
 # process does.
 #   keeper.sh ROOT [BIND]... -- QEMU ARGUMENTS...
@@ -19,13 +19,19 @@ qemu=$!
 echo "$qemu" >"$RUN/qemu.pid"
 trap 'kill -TERM "$qemu" 2>/dev/null' TERM INT HUP
 
-while kill -0 "$qemu" 2>/dev/null; do
-	if [ -s "$RUN/owner" ]; then
-		read -r pid start <"$RUN/owner"
-		if [ "$(start_time "$pid")" != "$start" ]; then
+owners_live() {
+	local pid start
+	while read -r pid start; do
+		if [ -z "$start" ] || [ "$(start_time "$pid")" != "$start" ]; then
 			echo "keeper: the lab's owner $pid is gone"
-			kill -TERM "$qemu" 2>/dev/null || true
+			return 1
 		fi
+	done <"$RUN/owner"
+}
+
+while kill -0 "$qemu" 2>/dev/null; do
+	if [ -e "$RUN/owner" ] && ! owners_live; then
+		kill -TERM "$qemu" 2>/dev/null || true
 	fi
 	sleep 1
 done

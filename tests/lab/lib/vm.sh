@@ -178,6 +178,15 @@ start_qemu() {
 	echo "$flavour" >"$RUN/flavour"
 }
 
+# own_lab PID...: the lab ends when one of these processes does.
+own_lab() {
+	local pid
+	for pid in "$@"; do
+		echo "$pid $(start_time "$pid")"
+	done >"$RUN/owner.new"
+	mv "$RUN/owner.new" "$RUN/owner"
+}
+
 # Waits for what a command finds, or for the end of QEMU or of the limit.
 wait_for() {
 	local what=$1 limit=$2 started
