@@ -104,6 +104,13 @@ struct verdict {
 static void blame(struct verdict *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Wait for what the other side has to say. */
+static void hear(struct side *s, void *data, size_t len)
+{
+	if (!chan_recv(s->chan, data, len))
+		die("the other side ended");
+}
+
 /* The first reason is the one that counts. */
 static void blame(struct verdict *v, const char *fmt, ...)
 {
@@ -300,7 +307,7 @@ static void run_requester(struct side *s, const struct test *t,
 		if (!ah)
 			die("ibv_create_ah: %s", strerror(errno));
 	}
-	chan_sync(s->chan);
+	hear(s, &(char) { 0 }, 1);
 
 	post_request(s, t, &local, ah);
 	check_request(s, t, v);
@@ -396,8 +403,9 @@ static void expect_remote(struct side *s, const struct test *t,
 	arena_expect(&s->arena, remote, datagram, GRH + t->size);
 }
 
+/* The requester's verdict also says that the operation is over for it. */
 static void run_responder(struct side *s, const struct test *t,
-			  struct verdict *v)
+			  struct verdict *v, struct verdict *theirs)
 {
 	struct layout remote;
 
@@ -409,10 +417,9 @@ static void run_responder(struct side *s, const struct test *t,
 	}
 	if (takes_receive(t))
 		post_receive(s, t, &remote);
-	chan_sync(s->chan);
+	chan_send(s->chan, "", 1);
 
-	/* Over for the requester; what its verdict is does not matter here. */
-	chan_sync(s->chan);
+	hear(s, theirs, sizeof(*theirs));
 	if (takes_receive(t))
 		check_receive(s, t, v);
 	expect_remote(s, t, &remote, v);
@@ -438,8 +445,7 @@ static void connect_sides(struct side *s)
 	mine[0] = end_address(&s->rc, s->arena.mr[0]);
 	mine[1] = end_address(&s->ud, NULL);
 	chan_send(s->chan, mine, sizeof(mine));
-	if (!chan_recv(s->chan, theirs, sizeof(theirs)))
-		die("the other side ended");
+	hear(s, theirs, sizeof(theirs));
 	s->peer_rc = theirs[0];
 	s->peer_ud = theirs[1];
 	end_connect(&s->rc, &s->peer_rc, &link_default);
@@ -463,13 +469,12 @@ static bool run_test(struct side *s, const struct test *t, bool requester,
 	pattern(t->payload, t->size, t->seed);
 	if (requester) {
 		run_requester(s, t, v);
-		chan_sync(s->chan);
+		chan_send(s->chan, v, sizeof(*v));
+		hear(s, &theirs, sizeof(theirs));
 	} else {
-		run_responder(s, t, v);
+		run_responder(s, t, v, &theirs);
+		chan_send(s->chan, v, sizeof(*v));
 	}
-	chan_send(s->chan, v, sizeof(*v));
-	if (!chan_recv(s->chan, &theirs, sizeof(theirs)))
-		die("the other side ended");
 	if (theirs.why[0])
 		blame(v, "%s", theirs.why);
 	if (!v->why[0])
