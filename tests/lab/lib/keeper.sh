@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs QEMU and goes with it. When the file "owner" names a process that is
-# gone, nobody wants the lab any more, and QEMU is ended. QEMU ends when this
-# process does.
+# gone, or the lab's folder is another's, nobody wants the lab any more, and
+# QEMU is ended. QEMU ends when this process does.
 #   keeper.sh ROOT [BIND]... -- QEMU ARGUMENTS...
 
 # shellcheck source=common.sh
@@ -19,8 +19,10 @@ qemu=$!
 echo "$qemu" >"$RUN/qemu.pid"
 trap 'kill -TERM "$qemu" 2>/dev/null' TERM INT HUP
 
-owners_live() {
+is_wanted() {
 	local pid start
+	[ "$(cat "$RUN/keeper.pid" 2>/dev/null)" = $$ ] || return 1
+	[ -e "$RUN/owner" ] || return 0
 	while read -r pid start; do
 		if [ -z "$start" ] || [ "$(start_time "$pid")" != "$start" ]; then
 			echo "keeper: the lab's owner $pid is gone"
@@ -29,13 +31,12 @@ owners_live() {
 	done <"$RUN/owner"
 }
 
-while kill -0 "$qemu" 2>/dev/null; do
-	if [ -e "$RUN/owner" ] && ! owners_live; then
-		kill -TERM "$qemu" 2>/dev/null || true
-	fi
-	sleep 1
+while sleep 1 && kill -0 "$qemu" 2>/dev/null; do
+	is_wanted || kill -TERM "$qemu" 2>/dev/null || true
 done
 rc=0
 wait "$qemu" || rc=$?
 echo "keeper: QEMU ended with status $rc"
-rm -f "$RUN/qemu.pid" "$RUN/keeper.pid"
+if [ "$(cat "$RUN/keeper.pid" 2>/dev/null)" = $$ ]; then
+	rm -f "$RUN/qemu.pid" "$RUN/keeper.pid"
+fi
