@@ -163,7 +163,8 @@ static struct frame *need_frame(const struct domain *d, uint64_t gfn)
     struct frame *f = frame_of_gfn(d, gfn);
 
     if ( !f )
-        env_panic("domain %u has no frame %#llx", d->id, (unsigned long long)gfn);
+        env_panic("domain %u has no frame %#llx", d->id,
+                  (unsigned long long)gfn);
     return f;
 }
 
@@ -235,7 +236,8 @@ void *env_test_mem(struct domain *d, uint64_t gfn)
     uint32_t index = gfn_index(d, gfn);
 
     if ( index == ENV_NO_FRAME )
-        env_panic("domain %u has no frame %#llx", d->id, (unsigned long long)gfn);
+        env_panic("domain %u has no frame %#llx", d->id,
+                  (unsigned long long)gfn);
     return d->mem + index * PAGE_SIZE;
 }
 

@@ -514,7 +514,8 @@ void env_print(const char *fmt, ...)
     int n;
 
     va_start(args, fmt);
-    n = vsnprintf(printed + nr_printed, sizeof(printed) - nr_printed, fmt, args);
+    n = vsnprintf(printed + nr_printed, sizeof(printed) - nr_printed, fmt,
+                  args);
     va_end(args);
     nr_printed = min_t(size_t, nr_printed + (size_t)n, sizeof(printed) - 1);
 }

@@ -168,8 +168,8 @@ struct vmri_cqe cq_expect(struct guest_cq *cq, uint64_t wr_id, uint8_t status)
                     (unsigned long long)wr_id);
     if ( cqe.wr_id != wr_id || cqe.status != status )
         test_failed(__FILE__, __LINE__,
-                    "completion of %llu with status %u (vendor %u), not of %llu "
-                    "with %u", (unsigned long long)cqe.wr_id, cqe.status,
+                    "completion of %llu with status %u (vendor %u), not of "
+                    "%llu with %u", (unsigned long long)cqe.wr_id, cqe.status,
                     cqe.vendor_err, (unsigned long long)wr_id, status);
     CHECK(status || !cqe.vendor_err);
     CHECK(cqe.timestamp <= env_now());
@@ -240,8 +240,8 @@ struct vmri_sge mr_sge(const struct guest_mr *mr, uint64_t at, uint32_t bytes)
 /* ---- data ---- */
 
 /*
- * Patterns repeat after a prime, so that data moved by any number of pages, steps
- * or small distances shows.
+ * Patterns repeat after a prime, so that data moved by any number of pages,
+ * steps or small distances shows.
  */
 #define PERIOD  65521U
 

@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECONDS     60      /* that a test may take */
+/* What a test may take: of a CPU, and at all, since the machine may be busy. */
+#define CPU_SECONDS 60
+#define SECONDS     300
 
 static struct test *tests, **last = &tests;
 
@@ -61,6 +64,7 @@ static void run(const struct test *t)
 
 static bool passes(const struct test *t)
 {
+    const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS };
     int status;
     pid_t pid;
 
@@ -68,6 +72,7 @@ static bool passes(const struct test *t)
     pid = fork();
     if ( pid == 0 )
     {
+        setrlimit(RLIMIT_CPU, &cpu);
         alarm(SECONDS);
         run(t);
         end_child(0);

@@ -14,7 +14,8 @@ static long attach(struct vmri_ctl_attach *arg)
     return dom0_call(VMRI_OP_ctl_attach, arg, sizeof(*arg));
 }
 
-static long info_of(unsigned int domid, uint32_t dev, struct vmri_ctl_info *info)
+static long info_of(unsigned int domid, uint32_t dev,
+                    struct vmri_ctl_info *info)
 {
     *info = (struct vmri_ctl_info){ .domid = domid, .dev_id = dev };
     return dom0_call(VMRI_OP_ctl_list, info, sizeof(*info));

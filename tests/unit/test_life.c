@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * engine.c: budgets, and whatever may vanish in the middle of a message: between
- * two calls, and under the hands of the one that copies.
+ * engine.c: budgets, and whatever may vanish in the middle of a message:
+ * between two calls, and under the hands of the one that copies.
  */
 #include "pair.h"
 #include "internal.h"
@@ -123,7 +123,8 @@ enum event {
 static const char *const event_names[EVENTS] = {
     "peer QP destroyed", "peer QP in error", "peer QP reset", "peer closed",
     "peer detached", "peer dies", "peer's MR", "own MR", "own QP in error",
-    "own QP reset", "own QP destroyed", "own device detached", "own domain dies",
+    "own QP reset", "own QP destroyed", "own device detached",
+    "own domain dies",
 };
 
 struct happening {
@@ -145,7 +146,7 @@ static void die(struct guest *g)
         ;
 }
 
-/* The memory may be put to any use from now on: nobody writes there any more. */
+/* The memory may be put to any use from now on: nobody writes there again. */
 static void reuse(struct guest_mr *mr)
 {
     uint32_t i;
@@ -404,7 +405,28 @@ TEST(life_receive_half_filled_by_an_old_connection)
     CHECK_EQ(match_pattern(p.mb.mem, 5000, 8, 0), 5000);
 }
 
-/* The sender alone starts anew, with the same numbers, and the receive serves. */
+/* The same when the receiver is reset at once: the old receive is forgotten. */
+TEST(life_receive_half_filled_before_a_reset)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, BIG);
+
+    pair_recv(&p, 9, 0, BIG);
+    qp_post_send(p.qa, &wr);
+    CHECK_EQ(guest_schedule(p.a, p.qa->qpn), VMRI_SCHEDULE_MORE);
+    qp_set_state(p.qa, VMRI_QPS_RESET);
+    qp_set_state(p.qb, VMRI_QPS_RESET);
+    cq_expect_none(p.qb->rcq);
+
+    qp_connect(p.qa, p.qb, NULL);
+    pair_recv(&p, 10, 0, BIG);
+    wr = pair_wr(&p, VMRI_WR_SEND, 2, 0, 0, 100);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 2, 0);
+    cq_expect(p.qb->rcq, 10, 0);
+}
+
+/* The sender alone starts anew, with the same numbers: the receive serves. */
 TEST(life_sender_starts_anew)
 {
     struct pair p = pair_new(NULL, NULL);
