@@ -15,7 +15,8 @@
 #   result KEY VALUE        notes a measurement for the table that "run" shows. KEY
 #                           is "PROGRAM SIZE WAY", WAY one of softib, rxe, tcp, …
 #   measure NAME KEY UNIT COMMAND...   passes if the command prints a number, and
-#                           notes that
+#                           notes that; skipped if it ends with status 77: it did
+#                           what it should and has no figure to show
 #   skip NAME WHY           for what this configuration of the lab cannot do
 
 set -uo pipefail
@@ -93,9 +94,14 @@ refuse() {
 }
 
 measure() {
-	local name=$1 key=$2 unit=$3 value
+	local name=$1 key=$2 unit=$3 value rc=0
 	shift 3
-	if value=$("$@" 2>"$OUTPUT") && [[ $value =~ ^[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$ ]]; then
+	value=$("$@" 2>"$OUTPUT") || rc=$?
+	if [ "$rc" -eq 77 ]; then
+		skip "$name" "no figure: the program misjudged the machine's clock"
+		return 0
+	fi
+	if [ "$rc" -eq 0 ] && [[ $value =~ ^[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$ ]]; then
 		pass "$name"
 		result "$key" "$(awk -v v="$value" 'BEGIN { printf v < 100 ? "%.2f" : "%.0f", v }') $unit"
 		return 0

@@ -271,6 +271,9 @@ static void recv_ring(struct pair *p, struct guest_wr *wr)
 #define REMOTE(fn, op, verr)                                            \
     { #fn, fn, op, VMRI_WC_REM_ACCESS_ERR, VMRI_VERR_##verr, 0, 0, true, \
       VMRI_EVENT_QP_ACCESS_ERR }
+#define REFUSED(fn, op)                                                 \
+    { #fn, fn, op, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS, 0, 0, true, \
+      VMRI_EVENT_QP_REQ_ERR }
 #define RECV(fn, status, verr, rstatus, rverr)                          \
     { #fn, fn, SEND, VMRI_WC_##status, VMRI_VERR_##verr,                \
       VMRI_WC_##rstatus, VMRI_VERR_##rverr, true, -1 }
@@ -308,8 +311,8 @@ static const struct wrong wrongs[] = {
     REMOTE(rkey_pd, WRITE, PD),
     REMOTE(rkey_rights, WRITE, RIGHTS),
     REMOTE(rkey_rights, READ, RIGHTS),
-    REMOTE(qp_rights, WRITE, RIGHTS),
-    REMOTE(qp_rights, READ, RIGHTS),
+    REFUSED(qp_rights, WRITE),
+    REFUSED(qp_rights, READ),
     REMOTE(remote_bounds, WRITE, BOUNDS),
     REMOTE(remote_bounds, READ, BOUNDS),
     REMOTE(remote_before, WRITE, BOUNDS),

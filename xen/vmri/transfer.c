@@ -362,8 +362,12 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
     uint32_t bytes = tx->wqe.length - tx->done;
     enum vmri_step rc;
 
+    /* An operation that the responder's QP does not do (IBTA 1.4, 9.7.4.1). */
     if ( !remote_allowed(tx) )
-        return fail_remote(qp, peer, VMRI_VERR_RIGHTS);
+    {
+        vmri_qp_error(peer, VMRI_EVENT_QP_REQ_ERR);
+        return vmri_fail(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
+    }
 
     /* The peer was reset, and connected to us again, under the message. */
     if ( tx->claimed && !peer->rx.active )

@@ -22,13 +22,14 @@ static bool expect_nothing(const char *name, struct pair *p)
 
 /*
  * The specification lets a time-out last up to four times as long as it says.
- * Above that is room for an emulated machine.
+ * Above that is room for an emulated machine, and below for its clocks: Xen's,
+ * which the time-out is kept by, and the guest's may differ by some per cent.
  */
 static bool expect_time(const char *name, double started, double least)
 {
 	double took = now() - started;
 
-	if (took >= least && took <= 4 * least + 5)
+	if (took >= 0.85 * least && took <= 4 * least + 5)
 		return true;
 	bad(name, "it took %.3f s, which should be %.3f", took, least);
 	return false;
