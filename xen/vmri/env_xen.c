@@ -152,8 +152,16 @@ void env_frame_dirty(struct domain *d, env_frame_t frame)
     paging_mark_dirty(d, _mfn(frame));
 }
 
+/*
+ * What map_domain_page_global() does itself unless Xen is built for debugging:
+ * then unmapping flushes the TLBs of all CPUs, once for each of the thousands
+ * of pages that a ring may have.
+ */
 void *env_map_ring(env_frame_t frame)
 {
+    if ( frame <= PFN_DOWN(__pa(HYPERVISOR_VIRT_END - 1)) )
+        return mfn_to_virt(frame);
+
     return map_domain_page_global(_mfn(frame));
 }
 
