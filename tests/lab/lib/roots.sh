@@ -25,7 +25,7 @@ need_host_tools() {
 		ssh:openssh-client ssh-keygen:openssh-client \
 		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring \
 		curl:curl python3:python3-minimal; do
-		if ! command -v "${tool%%:*}" >/dev/null && [ ! -e "${tool%%:*}" ]; then
+		if ! type -P "${tool%%:*}" >/dev/null && [ ! -e "${tool%%:*}" ]; then
 			missing+=" ${tool##*:}"
 		fi
 	done
@@ -65,6 +65,12 @@ bootstrap() {
 	retry bootstrap_once "$(suite_of "$name")" "$dir.new" "$packages"
 	check_kernel "$dir.new"
 	mv "$dir.new" "$dir"
+}
+
+# The program, in a mount namespace of its own: what it mounts in a root goes
+# with it, also when it is interrupted.
+mmdebstrap() {
+	unshare --mount --propagation private mmdebstrap "$@"
 }
 
 # No mirror is named: mmdebstrap then takes the archive's default address and
