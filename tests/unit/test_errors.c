@@ -189,7 +189,11 @@ static void rkey_pd(struct pair *p, struct guest_wr *wr)
 
 static void rkey_rights(struct pair *p, struct guest_wr *wr)
 {
-    struct guest_mr other = guest_mr(p->b, 4096, 0, LAYOUT_RUN, 1);
+    /* All but the right that it takes. */
+    uint32_t access = VMRI_ACCESS_LOCAL_WRITE |
+                      (is_read(wr->opcode) ? VMRI_ACCESS_REMOTE_WRITE
+                                           : VMRI_ACCESS_REMOTE_READ);
+    struct guest_mr other = guest_mr(p->b, 4096, 0, LAYOUT_RUN, access);
 
     wr->rkey = other.key;
     wr->remote_addr = other.iova;
@@ -197,9 +201,12 @@ static void rkey_rights(struct pair *p, struct guest_wr *wr)
 
 static void qp_rights(struct pair *p, struct guest_wr *wr)
 {
-    struct vmri_qp_modify arg = { .mask = VMRI_QPA_ACCESS_FLAGS };
+    struct vmri_qp_modify arg = {
+        .mask = VMRI_QPA_ACCESS_FLAGS,
+        .access_flags = is_read(wr->opcode) ? VMRI_ACCESS_REMOTE_WRITE
+                                            : VMRI_ACCESS_REMOTE_READ,
+    };
 
-    (void)wr;
     CHECK_EQ(qp_modify(p->qb, &arg), 0);
 }
 

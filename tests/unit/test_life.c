@@ -130,6 +130,7 @@ static const char *const event_names[EVENTS] = {
 struct happening {
     struct pair *p;
     enum event event;
+    bool scribble;              /* over the peer's memory, afterwards */
 };
 
 static void modify_to(struct guest_qp *qp, uint8_t state)
@@ -183,6 +184,8 @@ static void happen(void *data)
     case OWN_DIES: die(p->a); break;
     case EVENTS: break;
     }
+    if ( h->scribble )
+        memset(p->mb.mem, 0x77, BIG);
 }
 
 /* What the sender must see in the end; 0: nothing, it is gone or was reset. */
@@ -343,6 +346,33 @@ UNDER(own_mr, OWN_MR)
 UNDER(own_err, OWN_ERR)
 UNDER(own_reset, OWN_RESET)
 UNDER(own_destroy, OWN_DESTROY)
+
+/* On return from a modify nobody writes what the QP's peer could. */
+TEST(life_no_write_after_a_modify)
+{
+    static const enum event events[] = { PEER_ERR, PEER_RESET, PEER_DESTROY };
+    struct pair p = pair_apart(NULL);
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(events); i++ )
+    {
+        struct happening h = { .p = &p, .event = events[i], .scribble = true };
+        struct guest_wr wr;
+
+        p.qa = guest_qp(p.a, NULL);
+        p.qb = guest_qp(p.b, NULL);
+        qp_connect(p.qa, p.qb, NULL);
+        wr = pair_wr(&p, VMRI_WR_RDMA_WRITE, 1, 0, 0, BIG);
+        memset(p.ma.mem, 1, BIG);
+        qp_post_send(p.qa, &wr);
+        env_test_on_map(7, happen_aside, &h);
+        while ( guest_schedule(p.a, p.qa->qpn) == VMRI_SCHEDULE_MORE )
+            ;
+        CHECK(env_test_aside_end());
+        CHECK_AT(all_bytes(p.mb.mem, BIG, 0x77), 1, "%s",
+                 event_names[events[i]]);
+    }
+}
 
 /* Each place in the message, for the one that matters most. */
 TEST(life_deregistered_at_every_step)
