@@ -145,7 +145,7 @@ end_background() {
 	for entry in ${STARTED[@]+"${STARTED[@]}"}; do
 		# shellcheck disable=SC2086 # host and name
 		set -- $entry
-		on "$1" "kill -KILL -- -\$(cat /tmp/$2.pid) 2>/dev/null; rm -f /tmp/$2.pid; true"
+		on "$1" "{ kill -KILL -- -\$(cat /tmp/$2.pid); } 2>/dev/null; rm -f /tmp/$2.pid; true"
 	done
 	STARTED=()
 }
