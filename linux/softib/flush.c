@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SoftIB: completing the kernel's requests when the device is gone.
+ * SoftIB: completing requests when the device goes.
  *
  * VMRI completes whatever is posted, until dom0 takes the device away.  Kernel
  * users wait for their requests when they let go of a device (ib_drain_qp()), so
- * somebody has to do it then.
+ * somebody has to do it then.  For processes the provider does, as soon as it
+ * sees a completion queue marked dead.
  */
 
 #include "ring.h"
@@ -80,4 +81,51 @@ void softib_flush_all(struct softib_dev *dev)
 		if (!qp->user)
 			softib_qp_later(qp, SOFTIB_QP_FLUSH);
 	xa_unlock_irq(&dev->qps);
+}
+
+/* A process may write to its ring for as long as it likes. */
+#define SOFTIB_FINISH_ROUNDS	64
+
+static void softib_finish_user(struct softib_dev *dev, u32 qpn)
+{
+	struct vmri_qp_modify cmd = {
+		.qpn = qpn,
+		.mask = VMRI_QPA_STATE,
+		.state = VMRI_QPS_ERR,
+	};
+	int round;
+
+	if (softib_command(dev, VMRI_OP_qp_modify, &cmd, &cmd.qpn))
+		return;
+	for (round = 0; round < SOFTIB_FINISH_ROUNDS; round++) {
+		if (softib_schedule(dev, qpn) != VMRI_SCHEDULE_MORE)
+			return;
+		cond_resched();
+	}
+}
+
+/**
+ * softib_finish_users() - have VMRI complete what processes have posted
+ * @dev:	device that goes; posting has been made to fail
+ *
+ * Before their completion queues are marked dead: then the provider completes
+ * what it finds, and a request must not be completed by both.
+ *
+ * Context: may sleep.
+ */
+void softib_finish_users(struct softib_dev *dev)
+{
+	struct softib_qp *qp;
+	unsigned long index;
+
+	xa_for_each(&dev->qps, index, qp) {
+		/* It may be destroyed meanwhile. */
+		qp = softib_qp_get(dev, index);
+		if (!qp)
+			continue;
+		if (qp->user)
+			softib_finish_user(dev, index);
+		softib_qp_put(qp);
+	}
+	softib_settle(dev);
 }

@@ -102,6 +102,7 @@ static void softib_stop(struct softib_dev *dev)
 	struct vmri_dev_attr attr;
 
 	softib_qps_mark_dead(dev);
+	softib_finish_users(dev);
 	softib_cqs_mark_dead(dev);
 	/* Kernel users will wait for what they have posted. */
 	if (softib_call(dev, VMRI_OP_dev_query, &attr) == -ENODEV)

@@ -309,6 +309,7 @@ void softib_wq_reset(struct softib_wq *wq);
 /* flush.c */
 void softib_flush_qp(struct softib_qp *qp);
 void softib_flush_all(struct softib_dev *dev);
+void softib_finish_users(struct softib_dev *dev);
 
 /* mad.c */
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
