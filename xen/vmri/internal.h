@@ -237,8 +237,6 @@ int vmri_charge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
 void vmri_uncharge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
 void *vmri_alloc(struct vmri_dev *dev, size_t bytes);
 void vmri_free(struct vmri_dev *dev, void *p, size_t bytes);
-void *vmri_alloc_page(struct vmri_dev *dev);
-void vmri_free_page(struct vmri_dev *dev, void *p);
 void vmri_limits_default(struct vmri_dev *dev);
 /* What is charged to the device, and the memory of its tables. */
 void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage);

@@ -70,29 +70,6 @@ void vmri_free(struct vmri_dev *dev, void *p, size_t bytes)
     vmri_uncharge(dev, VMRI_RES_BYTES, bytes);
 }
 
-void *vmri_alloc_page(struct vmri_dev *dev)
-{
-    void *p;
-
-    if ( vmri_charge(dev, VMRI_RES_BYTES, VMRI_PAGE_SIZE) )
-        return NULL;
-
-    p = env_alloc_page();
-    if ( !p )
-        vmri_uncharge(dev, VMRI_RES_BYTES, VMRI_PAGE_SIZE);
-
-    return p;
-}
-
-void vmri_free_page(struct vmri_dev *dev, void *p)
-{
-    if ( !p )
-        return;
-
-    env_free_page(p);
-    vmri_uncharge(dev, VMRI_RES_BYTES, VMRI_PAGE_SIZE);
-}
-
 void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage)
 {
     memset(usage, 0, sizeof(*usage));
