@@ -427,3 +427,30 @@ TEST(transfer_counters)
     CHECK_EQ(a.completions, 7);
     CHECK_EQ(a.tx_msgs, 5);
 }
+
+/* Slots of a header alone up to the region's last byte: nothing lies behind. */
+TEST(transfer_header_slots_at_the_end_of_the_region)
+{
+    const struct guest_qp_opts opts = { .max_send_sge = CONN_ZERO };
+    const struct guest_wr wr = {
+        .opcode = VMRI_WR_RDMA_WRITE,
+        .flags = VMRI_SEND_INLINE | VMRI_SEND_SIGNALED,
+    };
+    struct pair p = pair_apart(&opts);
+    unsigned int i;
+
+    p.qa = qp_prepare(p.a, &opts);
+    CHECK_EQ(p.qa->arg.sq_log2_stride, 6);
+    CHECK_EQ(p.qa->pages, 1);
+    p.qa->arg.rq_offset = ROUNDUP(256U, 1U << p.qa->arg.rq_log2_stride);
+    p.qa->arg.sq_offset = PAGE_SIZE - (64U << p.qa->arg.sq_log2_entries);
+    CHECK_EQ(try_qp(p.qa), 0);
+    qp_connect(p.qa, p.qb, NULL);
+
+    for ( i = 0; i < 1U << p.qa->arg.sq_log2_entries; i++ )
+        qp_post_send(p.qa, &wr);
+    qp_ring(p.qa);
+    for ( i = 0; i < 1U << p.qa->arg.sq_log2_entries; i++ )
+        cq_expect(p.qa->scq, 0, VMRI_WC_SUCCESS);
+    cq_expect_none(p.qa->scq);
+}

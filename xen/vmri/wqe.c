@@ -112,12 +112,13 @@ int vmri_send_fetch(struct vmri_qp *qp)
     int64_t posted = vmri_wq_posted(&qp->sq);
     struct vmri_tx *tx = &qp->tx;
     uint32_t slot = wq_slot(&qp->sq);
+    const uint8_t *wqe;
 
     if ( posted <= 0 )
         return posted ? -EINVAL : 0;
 
-    vmri_copy_in(&tx->wqe, vmri_region_at(&qp->region, slot), sizeof(tx->wqe));
-    slot += sizeof(tx->wqe);
+    wqe = vmri_region_at(&qp->region, slot);
+    vmri_copy_in(&tx->wqe, wqe, sizeof(tx->wqe));
 
     tx->active = true;
     tx->claimed = false;
@@ -126,10 +127,13 @@ int vmri_send_fetch(struct vmri_qp *qp)
     tx->status = VMRI_WC_SUCCESS;
     tx->vendor_err = VMRI_VERR_NONE;
     tx->done = 0;
-    /* Entries fit their slot, and inline data does not cross a page. */
-    tx->data = tx->wqe.flags & VMRI_SEND_INLINE
-               ? vmri_region_at(&qp->region, slot) : NULL;
-    cursor_init(&tx->sgl, qp, slot, tx->data ? 0 : tx->wqe.num_sge,
+    /*
+     * What fits the slot does not cross a page; behind one of a header alone
+     * there may be no page of the region at all.
+     */
+    tx->data = tx->wqe.flags & VMRI_SEND_INLINE ? wqe + sizeof(tx->wqe) : NULL;
+    cursor_init(&tx->sgl, qp, slot + sizeof(tx->wqe),
+                tx->data ? 0 : tx->wqe.num_sge,
                 tx->wqe.flags & VMRI_SEND_INDIRECT, tx->wqe.ind_start);
 
     return 1;
