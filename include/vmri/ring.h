@@ -98,9 +98,16 @@ VMRI_ASSERT_SIZE(vmri_event, 16);
 #define VMRI_EVENT_COMM_EST		7
 #define VMRI_EVENT_SQ_DRAINED		8
 #define VMRI_EVENT_QP_LAST_WQE_REACHED	9
+#define VMRI_EVENT_SRQ_ERR		10	/* id: SRQ */
+#define VMRI_EVENT_SRQ_LIMIT		11
 #define VMRI_EVENT_PORT_ACTIVE		16	/* id: 0, here and below */
 #define VMRI_EVENT_PORT_ERR		17
 #define VMRI_EVENT_DEVICE_FATAL		18
+#define VMRI_EVENT_LID_CHANGE		19
+#define VMRI_EVENT_PKEY_CHANGE		20
+#define VMRI_EVENT_SM_CHANGE		21
+#define VMRI_EVENT_CLIENT_REREGISTER	22
+#define VMRI_EVENT_GID_CHANGE		23
 
 /* A scatter/gather entry. */
 struct vmri_sge {
@@ -143,6 +150,13 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
  * A send request.  After it follow num_sge entries of struct vmri_sge, or
  * `length` bytes of inline data; with INDIRECT, num_sge entries of the indirect
  * list from its (free-running) index ind_start on.
+ *
+ * Atomics have length 8 and a place for the value that was there before;
+ * operands and values are in the byte order of x86.  ATOMIC_WRITE has length 8
+ * and no SGEs.  FLUSH has in `length` the bytes to be flushed and no SGEs.
+ * BIND_MW, REG_MR and LOCAL_INV have length 0; REG_MR is INDIRECT and has a
+ * frame (gfn << 12) in each entry's addr, the rest of which is 0.
+ * REG_MR, and invalidating a fast MR, are for kernel queues alone.
  */
 struct vmri_send_wqe {
 	uint64_t wr_id;
@@ -154,13 +168,32 @@ struct vmri_send_wqe {
 	uint32_t ind_start;
 	union {
 		struct {
-			uint64_t remote_addr;
+			uint64_t remote_addr;	/* atomics: a multiple of 8 */
 			uint32_t rkey;
-			uint32_t reserved0;
-			uint64_t compare_add;
+			uint32_t srqn;		/* XRC: SENDs, WRITE_WITH_IMM */
+			uint64_t compare_add;	/* ATOMIC_WRITE: the value */
 			uint64_t swap;
-			uint64_t reserved1;
+			uint32_t flush_type;	/* FLUSH: VMRI_FLUSH_* */
+			uint32_t flush_level;	/* FLUSH: VMRI_FLUSH_LEVEL_* */
 		} rdma;
+		struct {
+			uint64_t addr;		/* of the window's first byte */
+			uint64_t length;	/* 0 unbinds a type 1 window */
+			uint32_t mw_key;	/* that the window has now */
+			uint32_t new_key;	/* the same but for the low byte */
+			uint32_t mr_key;
+			uint32_t access;	/* VMRI_ACCESS_MW */
+			uint64_t reserved;
+		} bind;
+		struct {
+			uint64_t iova;
+			uint64_t length;	/* 1 .. */
+			uint32_t key;		/* that the fast MR has now */
+			uint32_t new_key;	/* the same but for the low byte */
+			uint32_t access;	/* VMRI_ACCESS_MR */
+			uint32_t offset;	/* of iova in the first frame */
+			uint64_t reserved;
+		} reg;
 		struct {
 			struct vmri_av av;
 			uint32_t remote_qpn;
@@ -170,6 +203,10 @@ struct vmri_send_wqe {
 	} u;
 };
 VMRI_ASSERT_SIZE(vmri_send_wqe, 64);
+
+#define VMRI_FLUSH_GLOBAL	0x1	/* visible to all; the only type there is */
+#define VMRI_FLUSH_LEVEL_RANGE	0
+#define VMRI_FLUSH_LEVEL_MR	1
 
 /* A receive request; num_sge entries of struct vmri_sge follow. */
 struct vmri_recv_wqe {
@@ -229,6 +266,8 @@ VMRI_ASSERT_SIZE(vmri_cqe, 64);
 #define VMRI_WC_OP_FETCH_ADD		4
 #define VMRI_WC_OP_BIND_MW		5
 #define VMRI_WC_OP_LOCAL_INV		6
+#define VMRI_WC_OP_FLUSH		8
+#define VMRI_WC_OP_ATOMIC_WRITE		9
 #define VMRI_WC_OP_REG_MR		32	/* ours: Linux has no fixed number */
 #define VMRI_WC_OP_RECV			128
 #define VMRI_WC_OP_RECV_RDMA_WITH_IMM	129
@@ -251,5 +290,9 @@ VMRI_ASSERT_SIZE(vmri_cqe, 64);
 #define VMRI_VERR_FLUSHED	14	/* the queue was in error before */
 #define VMRI_VERR_ALIGN		15	/* atomic address not aligned */
 #define VMRI_VERR_DEVICE	16	/* the peer's device died */
+#define VMRI_VERR_SRQ		17	/* no such SRQ, or not for this target */
+#define VMRI_VERR_BOUND		18	/* windows are bound to it */
+#define VMRI_VERR_STATE		19	/* key in use, or not in use, already */
+#define VMRI_VERR_FORBIDDEN	20	/* XSM lets the domains not be joined */
 
 #endif /* VMRI_RING_H */

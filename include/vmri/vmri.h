@@ -43,18 +43,34 @@
 #define VMRI_OP_dev_counters	0x0103	/* struct vmri_counters, OUT */
 #define VMRI_OP_pd_create	0x0200	/* struct vmri_object */
 #define VMRI_OP_pd_destroy	0x0201	/* struct vmri_object */
+#define VMRI_OP_xrcd_create	0x0202	/* struct vmri_object */
+#define VMRI_OP_xrcd_destroy	0x0203	/* struct vmri_object */
 #define VMRI_OP_eq_create	0x0300	/* struct vmri_eq_create */
 #define VMRI_OP_eq_destroy	0x0301	/* struct vmri_object */
 #define VMRI_OP_eq_poll		0x0302	/* struct vmri_object */
 #define VMRI_OP_cq_create	0x0400	/* struct vmri_cq_create */
 #define VMRI_OP_cq_destroy	0x0401	/* struct vmri_object */
+#define VMRI_OP_cq_resize	0x0402	/* struct vmri_cq_resize */
+#define VMRI_OP_srq_create	0x0500	/* struct vmri_srq_create */
+#define VMRI_OP_srq_destroy	0x0501	/* struct vmri_object */
+#define VMRI_OP_srq_modify	0x0502	/* struct vmri_srq_modify */
+#define VMRI_OP_srq_query	0x0503	/* struct vmri_srq_query */
+#define VMRI_OP_srq_schedule	0x0504	/* args is the SRQ's handle itself */
 #define VMRI_OP_qp_create	0x0600	/* struct vmri_qp_create */
 #define VMRI_OP_qp_destroy	0x0601	/* struct vmri_object */
 #define VMRI_OP_qp_modify	0x0602	/* struct vmri_qp_modify */
 #define VMRI_OP_qp_query	0x0603	/* struct vmri_qp_modify */
 #define VMRI_OP_mr_register	0x0700	/* struct vmri_mr_register */
-#define VMRI_OP_mr_deregister	0x0701	/* struct vmri_object */
-/* 0x0800 and above: privileged, see control.h. */
+#define VMRI_OP_mr_deregister	0x0701	/* struct vmri_object; fast MRs too */
+#define VMRI_OP_mr_reregister	0x0702	/* struct vmri_mr_reregister */
+#define VMRI_OP_mr_alloc	0x0703	/* struct vmri_mr_alloc: a fast MR */
+#define VMRI_OP_mw_alloc	0x0704	/* struct vmri_mw_alloc */
+#define VMRI_OP_mw_free		0x0705	/* struct vmri_object */
+#define VMRI_OP_mcg_create	0x0800	/* struct vmri_mcg */
+#define VMRI_OP_mcg_destroy	0x0801	/* struct vmri_mcg */
+#define VMRI_OP_mcg_attach	0x0802	/* struct vmri_mcg_qp */
+#define VMRI_OP_mcg_detach	0x0803	/* struct vmri_mcg_qp */
+/* Privileged from here on, see control.h. */
 #define VMRI_OP_control		0x8000
 
 /*
@@ -77,7 +93,7 @@ VMRI_ASSERT_SIZE(vmri_version, 16);
  */
 #define VMRI_SCHEDULE_MORE	1
 
-/* A handle: PD, EQ, CQ, QP (its QPN) or MR (its key). */
+/* A handle: PD, XRCD, EQ, CQ, SRQ, QP (its QPN), MR or MW (its key). */
 struct vmri_object {
 	uint32_t handle;		/* IN for destroy, OUT for create */
 	uint32_t reserved;
@@ -112,11 +128,19 @@ struct vmri_dev_attr {
 	uint32_t max_rd_atomic;
 	uint32_t max_msg_size;		/* bytes, RC */
 	uint32_t clock_khz;		/* of a CQE's timestamp */
-	uint32_t reserved0;
+	uint32_t max_xrcd;
 	uint64_t max_pinned_pages;	/* 4 KiB pages, MRs and rings together */
+	uint32_t max_srq;
+	uint32_t max_srq_wr;		/* entries of one */
+	uint32_t max_srq_sge;
+	uint32_t max_mw;
+	uint32_t max_fast_frames;	/* of a fast MR */
+	uint32_t max_mcg;		/* groups that the device may be in */
+	uint32_t max_mcg_qp;		/* QPs that it may attach, all groups together */
+	uint32_t reserved0;
 	uint64_t reserved;
 };
-VMRI_ASSERT_SIZE(vmri_dev_attr, 120);
+VMRI_ASSERT_SIZE(vmri_dev_attr, 152);
 
 /*
  * VMRI_OP_dev_create: take the device that dom0 attached into use.
@@ -127,7 +151,7 @@ struct vmri_dev_create {
 	uint32_t reserved;
 	struct vmri_dev_attr attr;	/* OUT */
 };
-VMRI_ASSERT_SIZE(vmri_dev_create, 128);
+VMRI_ASSERT_SIZE(vmri_dev_create, 160);
 
 /*
  * VMRI_OP_dev_destroy destroys all objects of the device, in any state, in
@@ -150,12 +174,18 @@ VMRI_ASSERT_SIZE(vmri_frames, 16);
 struct vmri_eq_create {
 	struct vmri_frames frames;	/* IN */
 	uint8_t log2_entries;		/* IN: 4 .. 16 */
-	uint8_t reserved0[3];
+	uint8_t flags;			/* IN: VMRI_EQF_* */
+	uint8_t reserved0[2];
 	uint32_t vcpu;			/* IN: to be notified first */
 	uint32_t handle;		/* OUT */
 	uint32_t port;			/* OUT: event channel */
 };
 VMRI_ASSERT_SIZE(vmri_eq_create, 32);
+
+/*
+ * Events of the port and the device come to this one.  -EBUSY: another has it.
+ */
+#define VMRI_EQF_PORT		0x1U
 
 /*
  * VMRI_OP_eq_poll moves events that found the EQ full into it.  To be called
@@ -173,21 +203,112 @@ struct vmri_cq_create {
 };
 VMRI_ASSERT_SIZE(vmri_cq_create, 32);
 
+/*
+ * VMRI_OP_cq_resize: go on in another region, under traffic.  Its header takes
+ * over cons, arm and dead of the old one.  Indices run on: what is written from
+ * now on lies in the new ring, from index prod on; what the guest has not
+ * consumed before, entries cons .. prod - 1, it copies itself from the old
+ * region, which VMRI has let go of, to the same indices of the new one, before
+ * it consumes anything.  The guest lets nobody consume or arm meanwhile.
+ * -EINVAL: more entries are unconsumed than fit, or the CQ has overflowed.
+ */
+struct vmri_cq_resize {
+	struct vmri_frames frames;	/* IN */
+	uint32_t handle;		/* IN */
+	uint8_t log2_entries;		/* IN: up to max_cqe */
+	uint8_t reserved0[3];
+	uint32_t prod;			/* OUT */
+	uint32_t reserved1;
+};
+VMRI_ASSERT_SIZE(vmri_cq_resize, 32);
+
+/*
+ * VMRI_OP_srq_create: a shared receive queue (IBTA 1.4, 10.2.9).  The region
+ * starts with a struct vmri_wq_hdr; at `offset`, a multiple of the stride, lie
+ * the requests (struct vmri_recv_wqe), at ind_offset the indirect list of a
+ * kernel queue.  It starts empty: cons becomes what prod is.  When fewer than
+ * `limit` requests are left, VMRI_EVENT_SRQ_LIMIT is raised once and the limit
+ * becomes 0.  Requests have no more than VMRI_MAX_SHARED_SGE entries, indirect
+ * or not, and their slots are free as soon as a message has taken them.
+ * One with an XRC domain serves XRC targets alone and completes to its own CQ.
+ */
+struct vmri_srq_create {
+	struct vmri_frames frames;	/* IN */
+	uint32_t pd;			/* IN */
+	uint32_t eq;			/* IN: asynchronous events */
+	uint32_t xrcd;			/* IN: 0 unless for XRC */
+	uint32_t cq;			/* IN: 0 unless for XRC */
+	uint32_t flags;			/* IN: VMRI_QPF_* */
+	uint32_t limit;			/* IN: 0 .. entries */
+	uint32_t offset;		/* IN: bytes */
+	uint32_t ind_offset;		/* IN: bytes; kernel queues, else 0 */
+	uint8_t log2_entries;		/* IN */
+	uint8_t log2_stride;		/* IN: 5 .. 12 */
+	uint8_t max_sge;		/* IN: 0 .. VMRI_MAX_SHARED_SGE */
+	uint8_t ind_log2_entries;	/* IN: entries of 16 bytes; 0: none */
+	uint32_t handle;		/* OUT: the SRQ's number, 24 bits */
+	uint64_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_srq_create, 64);
+#define VMRI_MAX_SHARED_SGE	32
+
+/*
+ * VMRI_OP_srq_modify (IBTA 1.4, 11.2.3.3).  With RESIZE the queue goes on in
+ * another region of the same layout: indices run on, and the guest has copied
+ * all that it posted and its own prod there before and posts nothing meanwhile.
+ * -EINVAL changes nothing: a limit above the size, or more requests than fit.
+ */
+struct vmri_srq_modify {
+	struct vmri_frames frames;	/* IN: RESIZE */
+	uint32_t handle;		/* IN */
+	uint32_t mask;			/* IN: VMRI_SRQA_* */
+	uint32_t limit;			/* IN: LIMIT */
+	uint32_t offset;		/* IN: RESIZE, as all below */
+	uint32_t ind_offset;
+	uint8_t log2_entries;
+	uint8_t ind_log2_entries;
+	uint8_t reserved0[2];
+	uint64_t reserved1;
+};
+VMRI_ASSERT_SIZE(vmri_srq_modify, 48);
+#define VMRI_SRQA_RESIZE	0x1U
+#define VMRI_SRQA_LIMIT		0x2U
+
+struct vmri_srq_query {
+	uint32_t handle;		/* IN */
+	uint32_t limit;			/* OUT: 0: not armed, or reached */
+	uint32_t entries;		/* OUT */
+	uint32_t max_sge;		/* OUT */
+};
+VMRI_ASSERT_SIZE(vmri_srq_query, 16);
+
+/*
+ * VMRI_OP_srq_schedule: receives were posted while the header's `wait` was set.
+ * Wakes senders in the order in which they came, one for each request; returns
+ * as VMRI_OP_schedule does.
+ */
+
 /* Queue pair types: IB_QPT_* of Linux. */
 #define VMRI_QPT_SMI		0
 #define VMRI_QPT_GSI		1
 #define VMRI_QPT_RC		2
 #define VMRI_QPT_UC		3
 #define VMRI_QPT_UD		4
+#define VMRI_QPT_XRC_INI	9	/* sends only; no receive queue */
+#define VMRI_QPT_XRC_TGT	10	/* no queues: SRQs that requests name */
 
 /*
  * Queues of the guest's kernel.  Only there the privileged keys and operations
  * are honoured.  Such rings must never be mapped into user space.
  */
 #define VMRI_QPF_KERNEL		0x1U
+/* What the QP's own device sends to a multicast group does not come back. */
+#define VMRI_QPF_BLOCK_LOOPBACK	0x2U
 
 /*
- * VMRI_OP_qp_create.  The region starts with a struct vmri_qp_hdr; the queues
+ * VMRI_OP_qp_create.  RC, UC and UD may use a shared receive queue in place of
+ * their own.  An XRC target has no send_cq, recv_cq, queues or region at all
+ * (frames.nr 0).  The region starts with a struct vmri_qp_hdr; the queues
  * lie at *_offset, a multiple of their stride, neither within the header nor
  * over each other.  A queue may be absent: all its fields are zero.  The send
  * stride is at least 64 + 16 * max_send_sge and 64 + max_inline bytes, the
@@ -200,7 +321,7 @@ struct vmri_qp_create {
 	uint32_t pd;			/* IN */
 	uint32_t send_cq;		/* IN */
 	uint32_t recv_cq;		/* IN */
-	uint32_t srq;			/* IN: 0 */
+	uint32_t srq;			/* IN: 0 for none */
 	uint32_t eq;			/* IN: asynchronous events, QUEUE_READY */
 	uint8_t type;			/* IN: VMRI_QPT_* */
 	uint8_t reserved0[3];
@@ -218,7 +339,8 @@ struct vmri_qp_create {
 	uint8_t max_recv_sge;		/* IN */
 	uint8_t reserved1;
 	uint32_t max_inline;		/* IN: bytes */
-	uint64_t reserved2;
+	uint32_t xrcd;			/* IN: XRC_TGT, else 0 */
+	uint32_t reserved2;
 };
 VMRI_ASSERT_SIZE(vmri_qp_create, 80);
 
@@ -246,7 +368,7 @@ VMRI_ASSERT_SIZE(vmri_qp_create, 80);
 #define VMRI_QPA_RNR_RETRY		0x00800U
 #define VMRI_QPA_RQ_PSN			0x01000U
 #define VMRI_QPA_MAX_QP_RD_ATOMIC	0x02000U
-#define VMRI_QPA_ALT_PATH		0x04000U	/* not supported */
+#define VMRI_QPA_ALT_PATH		0x04000U	/* not supported: no APM */
 #define VMRI_QPA_MIN_RNR_TIMER		0x08000U
 #define VMRI_QPA_SQ_PSN			0x10000U
 #define VMRI_QPA_MAX_DEST_RD_ATOMIC	0x20000U
@@ -254,12 +376,17 @@ VMRI_ASSERT_SIZE(vmri_qp_create, 80);
 #define VMRI_QPA_CAP			0x80000U	/* not supported */
 #define VMRI_QPA_DEST_QPN		0x100000U
 
-/* Access rights: IB_ACCESS_* of Linux, for MRs and QPs. */
+/* Access rights: IB_ACCESS_* of Linux, for MRs, MWs and QPs. */
 #define VMRI_ACCESS_LOCAL_WRITE		0x01U
 #define VMRI_ACCESS_REMOTE_WRITE	0x02U
 #define VMRI_ACCESS_REMOTE_READ		0x04U
 #define VMRI_ACCESS_REMOTE_ATOMIC	0x08U
-#define VMRI_ACCESS_ALL			0x0fU
+#define VMRI_ACCESS_MW_BIND		0x10U	/* MRs: windows may be bound */
+#define VMRI_ACCESS_ZERO_BASED		0x20U	/* MWs: addresses start at 0 */
+#define VMRI_ACCESS_FLUSH_GLOBAL	0x100U
+#define VMRI_ACCESS_QP			0x10fU	/* what a QP may have */
+#define VMRI_ACCESS_MR			0x11fU
+#define VMRI_ACCESS_MW			0x12eU
 
 /* An address vector, of a connected QP or in a UD request. */
 struct vmri_av {
@@ -291,7 +418,6 @@ struct vmri_qp_modify {
 	uint8_t cur_state;
 	uint8_t sq_draining;		/* query only */
 	uint8_t en_sqd_async_notify;
-	uint8_t access_flags;		/* VMRI_ACCESS_* */
 	uint8_t port;			/* 1 */
 	uint8_t path_mtu;		/* IBTA code 1 .. 5 */
 	uint8_t timeout;		/* 4.096 us * 2^n; 0 for ever; 5 bits */
@@ -300,14 +426,15 @@ struct vmri_qp_modify {
 	uint8_t min_rnr_timer;		/* IBTA code, 5 bits */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
-	uint8_t reserved0;
 	uint16_t pkey_index;		/* 0 */
+	uint16_t reserved0;
 	uint32_t qkey;
 	uint32_t rq_psn;		/* 24 bits */
 	uint32_t sq_psn;		/* 24 bits */
 	uint32_t dest_qpn;		/* 24 bits */
 	struct vmri_av av;
-	uint64_t reserved1;
+	uint32_t access_flags;		/* VMRI_ACCESS_QP */
+	uint32_t reserved1;
 };
 VMRI_ASSERT_SIZE(vmri_qp_modify, 80);
 
@@ -325,13 +452,100 @@ struct vmri_mr_register {
 	uint64_t iova;			/* IN */
 	uint64_t length;		/* IN: bytes, 1 .. max_mr_size */
 	uint32_t pd;			/* IN */
-	uint32_t access;		/* IN: VMRI_ACCESS_* */
+	uint32_t access;		/* IN: VMRI_ACCESS_MR */
 	uint32_t offset;		/* IN: 0 .. 4095 */
 	uint32_t key;			/* IN: 0; OUT */
 	uint32_t cookie;		/* IN: 0; Xen's own while it continues */
 	uint32_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_mr_register, 56);
+
+/*
+ * VMRI_OP_mr_reregister (IBTA 1.4, 11.2.8.2): change what `flags` names; the
+ * other fields are ignored.  The key may change.  -EBUSY: windows are bound to
+ * it.  A call that fails leaves the MR as it was.
+ */
+struct vmri_mr_reregister {
+	uint32_t old_key;		/* IN */
+	uint32_t flags;			/* IN: VMRI_REREG_* */
+	struct vmri_mr_register mr;	/* IN, OUT; TRANS: as in mr_register */
+};
+VMRI_ASSERT_SIZE(vmri_mr_reregister, 64);
+#define VMRI_REREG_TRANS	0x1U	/* frames, iova, length, offset */
+#define VMRI_REREG_PD		0x2U
+#define VMRI_REREG_ACCESS	0x4U
+
+/*
+ * VMRI_OP_mr_alloc: a fast MR, without memory until a VMRI_WR_REG_MR on a
+ * kernel queue gives it some.  Its frames are not pinned: each is checked and
+ * referenced at the moment of a copy.
+ */
+struct vmri_mr_alloc {
+	uint32_t pd;			/* IN */
+	uint32_t max_frames;		/* IN: 1 .. VMRI_MAX_FAST_FRAMES */
+	uint32_t flags;			/* IN: 0 */
+	uint32_t key;			/* OUT: invalid until registered */
+};
+VMRI_ASSERT_SIZE(vmri_mr_alloc, 16);
+#define VMRI_MAX_FAST_FRAMES	512
+
+/*
+ * VMRI_OP_mw_alloc: a memory window (IBTA 1.4, 10.6.7.2): type 1, or 2 as 2B.
+ * Bound by VMRI_WR_BIND_MW.  The low byte of a key belongs to its user: for
+ * each bind (and each registration of a fast MR) it names a new one.
+ */
+struct vmri_mw_alloc {
+	uint32_t pd;			/* IN */
+	uint32_t type;			/* IN: 1 or 2 */
+	uint32_t reserved;
+	uint32_t key;			/* OUT: invalid until bound */
+};
+VMRI_ASSERT_SIZE(vmri_mw_alloc, 16);
+
+/*
+ * Multicast groups of a fabric, by MGID (IBTA 1.4, 10.5).  mcg_create makes
+ * the device a member: of the group that there is, whose attributes it gets, or,
+ * with `create`, of a new one that has those given and, for mlid 0, a free
+ * MLID.  The group goes with its last member and attached QP.
+ * -ENOENT: there is none; -EINVAL: it has another MLID, or no multicast GID;
+ * -EEXIST from mcg_create: a member already.
+ */
+struct vmri_mcg {
+	uint8_t mgid[16];		/* IN: network order */
+	uint16_t mlid;			/* IN: 0 for any; OUT: VMRI_MLID_MIN .. MAX */
+	uint16_t pkey;			/* IN with create, else OUT, as all below */
+	uint32_t qkey;
+	uint32_t flow_label;
+	uint8_t mtu;			/* IBTA code */
+	uint8_t rate;
+	uint8_t sl;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint8_t packet_life;
+	uint8_t scope;
+	uint8_t create;			/* IN: 0 or 1 */
+	uint32_t members;		/* OUT: devices */
+};
+VMRI_ASSERT_SIZE(vmri_mcg, 40);
+#define VMRI_MLID_MIN		0xc000
+#define VMRI_MLID_MAX		0xfffe
+#define VMRI_QPN_MULTICAST	0xffffffU
+
+/*
+ * A UD queue pair gets what is sent to a group (by anybody in the fabric, with a
+ * GRH, to QPN VMRI_QPN_MULTICAST).  Groups that attach finds not are made, as
+ * hardware knows none but by who listens.  With BLOCK_LOOPBACK, a flag of the
+ * receiving QP, what its own device sends does not come.
+ * -EINVAL: no UD queue pair, no multicast GID, or the group has another MLID;
+ * -EEXIST: attached already; -ENOENT from detach.
+ */
+struct vmri_mcg_qp {
+	uint8_t mgid[16];		/* IN */
+	uint16_t mlid;			/* IN */
+	uint16_t reserved;
+	uint32_t qpn;			/* IN */
+};
+VMRI_ASSERT_SIZE(vmri_mcg_qp, 24);
 
 /*
  * Keys that a kernel queue may use without a registration.  With

@@ -88,7 +88,7 @@ struct ib_mr *softib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	int ret;
 
 	access &= ~IB_ACCESS_OPTIONAL;
-	if (access & ~VMRI_ACCESS_ALL)
+	if (access & ~VMRI_ACCESS_MR)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (length > dev->attr.max_mr_size)
 		return ERR_PTR(-EINVAL);

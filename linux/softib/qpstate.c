@@ -21,7 +21,7 @@ static int softib_modify_cmd(const struct ib_qp_attr *attr, int mask,
 	if (mask & IB_QP_ACCESS_FLAGS) {
 		int access = attr->qp_access_flags & ~IB_ACCESS_OPTIONAL;
 
-		if (access & ~VMRI_ACCESS_ALL)
+		if (access & ~VMRI_ACCESS_QP)
 			return -EOPNOTSUPP;
 		cmd->access_flags = access;
 	}

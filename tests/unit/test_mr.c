@@ -11,7 +11,7 @@
 #undef memset
 
 #define RW      (VMRI_ACCESS_LOCAL_WRITE)
-#define ALL     VMRI_ACCESS_ALL
+#define ALL     0xfU
 
 static struct vmri_dev *dev_of(struct guest *g)
 {
@@ -316,7 +316,7 @@ TEST(mr_bad_arguments)
         CASE(iova, ~0ULL - 100, -EINVAL),
         CASE(pd, 0, -ENOENT),
         CASE(pd, 77, -ENOENT),
-        CASE(access, 0x10, -EINVAL),
+        CASE(access, 0x20, -EINVAL),
         CASE(access, 0x80000001, -EINVAL),
         CASE(access, VMRI_ACCESS_REMOTE_WRITE, -EINVAL),
         CASE(access, VMRI_ACCESS_REMOTE_ATOMIC, -EINVAL),

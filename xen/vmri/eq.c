@@ -202,7 +202,7 @@ int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg)
     int ret;
 
     if ( arg->log2_entries < EQ_MIN_LOG2 || arg->log2_entries > EQ_MAX_LOG2 ||
-         arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] )
+         arg->flags || arg->reserved0[0] || arg->reserved0[1] )
         return -EINVAL;
 
     ret = vmri_charge(dev, VMRI_RES_EQ, 1);

@@ -365,7 +365,7 @@ static int check_register(const struct vmri_dev *dev,
     const uint64_t max = dev->limit[VMRI_RES_PINNED] << VMRI_PAGE_SHIFT;
     uint64_t pages;
 
-    if ( (arg->access & ~VMRI_ACCESS_ALL) || arg->offset >= VMRI_PAGE_SIZE ||
+    if ( (arg->access & ~VMRI_ACCESS_MR) || arg->offset >= VMRI_PAGE_SIZE ||
          arg->key || arg->cookie || arg->reserved || arg->frames.reserved )
         return -EINVAL;
 

@@ -108,7 +108,7 @@ static int check_create(const struct vmri_qp_create *arg)
     bool kernel = arg->flags & VMRI_QPF_KERNEL;
 
     if ( arg->srq || arg->reserved0[0] || arg->reserved0[1] ||
-         arg->reserved0[2] || arg->reserved1 || arg->reserved2 ||
+         arg->reserved0[2] || arg->reserved1 || arg->xrcd || arg->reserved2 ||
          (arg->flags & ~VMRI_QPF_KERNEL) )
         return -EINVAL;
 

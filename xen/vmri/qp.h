@@ -37,12 +37,12 @@ struct vmri_cursor {
 struct vmri_tx {
     bool active;
     bool claimed;               /* the peer's receive is ours */
-    uint8_t peer_access;        /* VMRI_ACCESS_* of the peer, this step */
-    uint8_t peer_rnr_timer;     /* its min_rnr_timer, likewise */
+    uint8_t peer_rnr_timer;     /* min_rnr_timer of the peer, this step */
     uint8_t retry;              /* time-outs left */
     uint8_t rnr;                /* RNR retries left */
     uint8_t status;             /* VMRI_WC_*: how it failed */
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
+    uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
     uint32_t done;              /* bytes of wqe.length */
     struct vmri_send_wqe wqe;
     struct vmri_cursor sgl;

@@ -121,7 +121,7 @@ static bool values_valid(const struct vmri_qp_modify *arg)
         bool ok;
     } check[] = {
         { A(CUR_STATE), arg->cur_state <= VMRI_QPS_ERR },
-        { A(ACCESS_FLAGS), !(arg->access_flags & ~VMRI_ACCESS_ALL) },
+        { A(ACCESS_FLAGS), !(arg->access_flags & ~VMRI_ACCESS_QP) },
         { A(PKEY_INDEX), !arg->pkey_index },
         { A(PORT), arg->port == 1 },
         { A(AV), av_valid(&arg->av) },

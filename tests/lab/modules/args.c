@@ -66,7 +66,7 @@ static void event_queues(void)
 	REFUSED(eq_create, good, log2_entries, 8, -EINVAL);
 	REFUSED(eq_create, good, log2_entries, 17, -EINVAL);
 	REFUSED(eq_create, good, log2_entries, 255, -EINVAL);
-	REFUSED(eq_create, good, reserved0[2], 1, -EINVAL);
+	REFUSED(eq_create, good, reserved0[1], 1, -EINVAL);
 	REFUSED(eq_create, good, vcpu, 4096, -EINVAL);
 	REFUSED(eq_create, good, vcpu, ~0U, -EINVAL);
 	hostile_expect("eq_destroy of nothing",
@@ -255,7 +255,7 @@ static void memory_regions(void)
 	struct vmri_object obj = {};
 
 	bad_extents(good);
-	REFUSED(mr_register, good, access, 0x10, -EINVAL);
+	REFUSED(mr_register, good, access, 0x20, -EINVAL);
 	REFUSED(mr_register, good, access, ~0U, -EINVAL);
 	REFUSED(mr_register, good, access, VMRI_ACCESS_REMOTE_WRITE, -EINVAL);
 	REFUSED(mr_register, good, access, VMRI_ACCESS_REMOTE_ATOMIC, -EINVAL);
