@@ -455,7 +455,7 @@ struct vmri_mr_register {
 	uint32_t access;		/* IN: VMRI_ACCESS_MR */
 	uint32_t offset;		/* IN: 0 .. 4095 */
 	uint32_t key;			/* IN: 0; OUT */
-	uint32_t cookie;		/* IN: 0; Xen's own while it continues */
+	uint32_t cookie;		/* IN: 0 */
 	uint32_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_mr_register, 56);

@@ -90,6 +90,8 @@ void world_pass(uint64_t ns, uint64_t step);
 
 /* A hypercall, continued as often as it wants. */
 long guest_call(struct guest *g, unsigned int cmd, void *arg, size_t bytes);
+/* What a step leaves to its continuation, which takes it from here. */
+extern __thread uint32_t guest_ticket;
 /* One step of it only: -ERESTART as Xen sees it. */
 long guest_call_once(struct guest *g, unsigned int cmd, void *arg, size_t bytes);
 long guest_schedule(struct guest *g, uint32_t qpn);

@@ -40,33 +40,42 @@ void world_end(void)
 
 /* ---- calls ---- */
 
+__thread uint32_t guest_ticket;
+
 long guest_call_once(struct guest *g, unsigned int cmd, void *arg, size_t bytes)
 {
+    uint32_t dev = g->dev;
     struct domain *before = env_test_enter(g->domain);
     long rc;
 
+    if ( cmd & VMRI_CONTINUE )
+        dev |= guest_ticket << VMRI_TICKET_SHIFT;
     env_test_expose(arg, bytes);
-    rc = vmri_dispatch(cmd, g->dev, (uintptr_t)arg);
+    rc = vmri_dispatch(cmd, &dev, (uintptr_t)arg);
     env_test_hide();
     env_test_returned();
     env_test_enter(before);
+    guest_ticket = dev >> VMRI_TICKET_SHIFT;
 
     return rc;
 }
 
 long guest_call(struct guest *g, unsigned int cmd, void *arg, size_t bytes)
 {
+    const uint32_t ticket = guest_ticket;
     long rc = guest_call_once(g, cmd, arg, bytes);
 
     while ( rc == -ERESTART )
         rc = guest_call_once(g, cmd | VMRI_CONTINUE, arg, bytes);
+    guest_ticket = ticket;
     return rc;
 }
 
 long guest_schedule(struct guest *g, uint32_t qpn)
 {
     struct domain *before = env_test_enter(g->domain);
-    long rc = vmri_dispatch(VMRI_OP_schedule, g->dev, qpn);
+    uint32_t dev = g->dev;
+    long rc = vmri_dispatch(VMRI_OP_schedule, &dev, qpn);
 
     env_test_returned();
     env_test_enter(before);

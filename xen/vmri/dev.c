@@ -310,7 +310,9 @@ static int cf_check qp_destroy(struct vmri_dev *dev, uint32_t qpn)
 
 static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
 {
-    return vmri_mr_deregister(dev, key, false);
+    struct vmri_call call = { .again = false };
+
+    return vmri_mr_deregister(dev, key, &call);
 }
 
 /*

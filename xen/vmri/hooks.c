@@ -23,7 +23,7 @@ long do_vmri_op(
     if ( !opt_vmri )
         return -ENOSYS;
 
-    rc = vmri_dispatch(cmd, dev_id, (unsigned long)args.p);
+    rc = vmri_dispatch(cmd, &dev_id, (unsigned long)args.p);
 
     if ( rc == -ERESTART )
         rc = hypercall_create_continuation(__HYPERVISOR_vmri_op, "iih",

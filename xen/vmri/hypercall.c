@@ -67,7 +67,8 @@ static long get_version(struct vmri_version *version)
 
 /* Commands that name one object and nothing else. */
 static long call_object(struct vmri_dev *dev, unsigned int cmd,
-                        const struct vmri_object *arg, bool again)
+                        const struct vmri_object *arg,
+                        struct vmri_call *state)
 {
     if ( arg->reserved )
         return -EINVAL;
@@ -85,7 +86,7 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
     case VMRI_OP_qp_destroy:
         return vmri_qp_destroy(dev, arg->handle);
     case VMRI_OP_mr_deregister:
-        return vmri_mr_deregister(dev, arg->handle, again);
+        return vmri_mr_deregister(dev, arg->handle, state);
     default:
         ASSERT_UNREACHABLE();
         return -ENOSYS;
@@ -93,14 +94,14 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
 }
 
 static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
-                 bool again)
+                 struct vmri_call *state)
 {
     switch ( cmd )
     {
     case VMRI_OP_dev_create:
         return vmri_dev_create(dev, &args->dev_create);
     case VMRI_OP_dev_destroy:
-        return vmri_dev_close(dev, again);
+        return vmri_dev_close(dev, state->again);
     case VMRI_OP_dev_query:
         vmri_dev_attr(dev, &args->dev_attr);
         return 0;
@@ -120,32 +121,19 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
     case VMRI_OP_qp_query:
         return vmri_qp_query(dev, &args->qp_modify);
     case VMRI_OP_mr_register:
-        return vmri_mr_register(dev, &args->mr_register, again);
+        return vmri_mr_register(dev, &args->mr_register, state);
     default:
-        return call_object(dev, cmd, &args->object, again);
+        return call_object(dev, cmd, &args->object, state);
     }
 }
 
 /*
- * The structure goes back also when the command is to be continued, or was:
- * what it keeps there for itself comes and goes; and when it ends later, with
- * the handle by which its event will name the object.
+ * The guest cannot be told what was made: it goes again.  -EFAULT, or -ERESTART
+ * when that takes more than this call.
  */
-static bool copy_back(const struct command *c, long ret, bool again)
+static long undo(struct vmri_dev *dev, unsigned int cmd,
+                 const union args *args, struct vmri_call *state)
 {
-    return (c->dir & OUT) &&
-           (ret >= 0 || ret == -ERESTART || ret == -EINPROGRESS || again);
-}
-
-/*
- * The guest cannot be told what was made: it goes again.  A memory region may
- * be too large for one call; then vmri_dev_close does the rest.
- */
-static void undo(struct vmri_dev *dev, unsigned int cmd,
-                 const union args *args, long ret)
-{
-    const struct vmri_mr_register *mr = &args->mr_register;
-
     switch ( cmd )
     {
     case VMRI_OP_dev_create:
@@ -164,34 +152,47 @@ static void undo(struct vmri_dev *dev, unsigned int cmd,
         vmri_qp_destroy(dev, args->qp_create.qpn);
         break;
     case VMRI_OP_mr_register:
-        if ( ret == -ERESTART )
-            vmri_mr_deregister(dev, mr->cookie, true);
-        else
-            vmri_mr_deregister(dev, mr->key, false);
-        break;
+        return vmri_mr_abandon(dev, args->mr_register.key, state, -EFAULT);
+    }
+
+    return -EFAULT;
+}
+
+/* The structure of a command that was continued is not there any more. */
+static long abandon(struct vmri_dev *dev, unsigned int cmd,
+                    struct vmri_call *state)
+{
+    switch ( cmd )
+    {
+    case VMRI_OP_mr_register:
+    case VMRI_OP_mr_deregister:
+        return vmri_mr_abandon(dev, 0, state, -EFAULT);
+    default:
+        return -EFAULT;
     }
 }
 
 static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
-                bool again)
+                struct vmri_call *state)
 {
     union args args;
     long ret;
 
     memset(&args, 0, sizeof(args));
     if ( (c->dir & IN) && env_copy_from_guest(&args, guest, c->size) )
-        return -EFAULT;
+        return state->ticket ? abandon(dev, c->cmd, state) : -EFAULT;
 
-    ret = dev ? call(dev, c->cmd, &args, again) : get_version(&args.version);
+    ret = dev ? call(dev, c->cmd, &args, state) : get_version(&args.version);
 
-    if ( !copy_back(c, ret, again) ||
+    /*
+     * The structure goes back also when the command ends later, with the
+     * handle by which its event will name the object.
+     */
+    if ( !(c->dir & OUT) || (ret < 0 && ret != -EINPROGRESS) ||
          !env_copy_to_guest(guest, &args, c->size) )
         return ret;
 
-    if ( ret >= 0 || ret == -ERESTART )
-        undo(dev, c->cmd, &args, ret);
-
-    return -EFAULT;
+    return ret < 0 ? -EFAULT : undo(dev, c->cmd, &args, state);
 }
 
 static long schedule(unsigned int dev_id, uint64_t qpn)
@@ -209,35 +210,43 @@ static long schedule(unsigned int dev_id, uint64_t qpn)
     return ret;
 }
 
-long vmri_dispatch(unsigned int cmd, unsigned int dev_id, uint64_t args)
+long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
 {
-    const bool again = cmd & VMRI_CONTINUE;
+    struct vmri_call state = { .again = cmd & VMRI_CONTINUE };
     const struct command *c;
+    unsigned int id = *dev_id;
     struct vmri_dev *dev;
     long ret;
 
     cmd &= ~VMRI_CONTINUE;
 
     if ( likely(cmd == VMRI_OP_schedule) )
-        return schedule(dev_id, args);
+        return schedule(id, args);
 
     if ( cmd >= VMRI_OP_control )
-        return vmri_control(cmd, args, again);
+        return vmri_control(cmd, args, state.again);
 
     c = find_command(cmd);
     if ( !c )
         return -ENOSYS;
 
     if ( cmd == VMRI_OP_version )
-        return run(c, NULL, args, again);
+        return run(c, NULL, args, &state);
 
-    dev = vmri_dev_get(env_current(), dev_id);
+    if ( state.again )
+    {
+        state.ticket = id >> VMRI_TICKET_SHIFT;
+        id &= (1U << VMRI_TICKET_SHIFT) - 1;
+    }
+
+    dev = vmri_dev_get(env_current(), id);
     if ( !dev )
         return -ENODEV;
 
     vmri_count(dev, hypercalls, 1);
-    ret = run(c, dev, args, again);
+    ret = run(c, dev, args, &state);
     vmri_dev_put(dev);
+    *dev_id = id | (state.ticket << VMRI_TICKET_SHIFT);
 
     return ret;
 }

@@ -71,10 +71,22 @@
 #define VMRI_MAX_REGION 8193U           /* frames of one queue */
 #define VMRI_MAX_INDIRECT_SHIFT 20      /* entries of an indirect list */
 
+/* Of a command that goes through many frames. */
+#define VMRI_FRAME_BATCH    32U         /* between two looks at preemption */
+#define VMRI_CALL_FRAMES    1024U       /* in one call */
+
 /*
  * A command that continues itself: set by Xen in cmd, harmless from a guest.
+ * What it goes on with is named by a ticket in the upper bits of dev_id, so
+ * that the guest's memory need not be there to end it.
  */
-#define VMRI_CONTINUE   0x80000000U
+#define VMRI_CONTINUE       0x80000000U
+#define VMRI_TICKET_SHIFT   8
+
+struct vmri_call {
+    bool again;             /* a continuation */
+    uint32_t ticket;        /* IN and OUT; 0: nothing is left half done */
+};
 
 /* ---- tables (object.c) ---- */
 
@@ -470,8 +482,16 @@ struct vmri_mr {
 };
 
 int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
-                     bool again);
-int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key, bool again);
+                     struct vmri_call *call);
+int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
+                       struct vmri_call *call);
+/*
+ * End what cannot go on: the registration or deregistration of call->ticket,
+ * or (key not 0) an MR whose key the guest cannot be told.  `error`, or
+ * -ERESTART: the command goes on, and ends with that error.
+ */
+int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
+                    int error);
 /*
  * For vmri_dev_close: give up registrations that nobody continues, finish
  * deregistrations.  0, or -ERESTART while there are any left.
@@ -505,8 +525,11 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again);
 void vmri_dump(void);
 /* hypercall.c: once, at boot. */
 void vmri_init(void);
-/* One command; -ERESTART asks the caller to continue it with VMRI_CONTINUE. */
-long vmri_dispatch(unsigned int cmd, unsigned int dev_id, uint64_t args);
+/*
+ * One command; -ERESTART asks the caller to continue it with VMRI_CONTINUE and
+ * the dev_id that is left behind.
+ */
+long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args);
 
 #endif /* VMRI_INTERNAL_H */
 

@@ -10,8 +10,6 @@
 #include "internal.h"
 
 #define LEAF_FRAMES     (VMRI_PAGE_SIZE / sizeof(env_frame_t))
-#define BATCH           32      /* frames between two looks at preemption */
-#define CALL_FRAMES     1024    /* frames in one call */
 #define WHOLE_SHIFT     31      /* of chunks that no MR is larger than */
 
 /* ---- arrays of frames ---- */
@@ -175,8 +173,8 @@ static int pin_page(struct vmri_mr *mr, uint64_t gfn)
 
 static int pin_batch(struct vmri_mr *mr)
 {
-    uint32_t nr = min_t(uint32_t, mr->nr - mr->pinned, BATCH), i;
-    uint64_t gfn[BATCH];
+    uint32_t nr = min_t(uint32_t, mr->nr - mr->pinned, VMRI_FRAME_BATCH), i;
+    uint64_t gfn[VMRI_FRAME_BATCH];
     int ret = 0;
 
     if ( env_copy_from_guest(gfn, mr->gfns + mr->pinned * sizeof(*gfn),
@@ -190,7 +188,7 @@ static int pin_batch(struct vmri_mr *mr)
 }
 
 /*
- * Both end after CALL_FRAMES even when nothing else is to be done: whoever
+ * Both end after VMRI_CALL_FRAMES even when nothing else is to be done: whoever
  * detaches the device waits for this call.
  */
 static int mr_pin(struct vmri_mr *mr)
@@ -208,7 +206,7 @@ static int mr_pin(struct vmri_mr *mr)
             return ret;
 
         if ( mr->pinned < mr->nr &&
-             (mr->pinned - start >= CALL_FRAMES || env_preempt()) )
+             (mr->pinned - start >= VMRI_CALL_FRAMES || env_preempt()) )
             return -ERESTART;
     }
 
@@ -224,8 +222,8 @@ static int mr_unpin(struct vmri_mr *mr)
     {
         env_frame_put(mr_page(mr, --mr->pinned, &run), mr_writable(mr));
 
-        if ( mr->pinned && !(mr->pinned % BATCH) &&
-             (start - mr->pinned >= CALL_FRAMES || env_preempt()) )
+        if ( mr->pinned && !(mr->pinned % VMRI_FRAME_BATCH) &&
+             (start - mr->pinned >= VMRI_CALL_FRAMES || env_preempt()) )
             return -ERESTART;
     }
 
@@ -246,11 +244,18 @@ static void mr_pend(struct vmri_mr *mr, enum vmri_mr_state state, int error)
     env_unlock(&dev->lock);
 }
 
+/* What a continuation knows it by: the index of its key. */
+static uint32_t mr_ticket(const struct vmri_mr *mr)
+{
+    return mr->key >> vmri_format_key.index_shift;
+}
+
 /*
  * Take over where another call left off.  -EBUSY: it is still at it; -ENOENT:
  * it has finished.
  */
-static int mr_claim(struct vmri_dev *dev, uint32_t key, struct vmri_mr **out)
+static int mr_claim(struct vmri_dev *dev, uint32_t ticket,
+                    struct vmri_mr **out)
 {
     struct vmri_mr *mr;
     int ret = -ENOENT;
@@ -258,7 +263,7 @@ static int mr_claim(struct vmri_dev *dev, uint32_t key, struct vmri_mr **out)
     env_lock(&dev->lock);
     list_for_each_entry ( mr, &dev->pending_mrs, pending )
     {
-        if ( mr->key != key )
+        if ( mr_ticket(mr) != ticket )
             continue;
 
         ret = mr->busy ? -EBUSY : 0;
@@ -301,16 +306,22 @@ static void mr_free(struct vmri_dev *dev, struct vmri_mr *mr)
     vmri_uncharge(dev, VMRI_RES_MR, 1);
 }
 
-/* Go on with a claimed MR that is to go: 0, or -ERESTART and unclaimed. */
-static int mr_demolish(struct vmri_mr *mr)
+/*
+ * Go on with a claimed MR that is to go: 0, or -ERESTART, with a ticket, and
+ * unclaimed.
+ */
+static int mr_demolish(struct vmri_mr *mr, struct vmri_call *call)
 {
     struct vmri_dev *dev = mr->dev;
 
     if ( mr_unpin(mr) )
     {
+        call->ticket = mr_ticket(mr);
         mr_unclaim(mr);
         return -ERESTART;
     }
+
+    call->ticket = 0;
 
     env_lock(&dev->lock);
     list_del(&mr->pending);
@@ -324,6 +335,7 @@ static int mr_demolish(struct vmri_mr *mr)
 
 int vmri_mr_reap(struct vmri_dev *dev)
 {
+    struct vmri_call call = { .again = true };
     struct vmri_mr *mr;
 
     do {
@@ -348,7 +360,7 @@ int vmri_mr_reap(struct vmri_dev *dev)
 
         if ( !mr )
             return idle ? 0 : -ERESTART;
-        if ( mr_demolish(mr) )
+        if ( mr_demolish(mr, &call) )
             return -ERESTART;
     } while ( !env_preempt() );
 
@@ -456,89 +468,120 @@ static int mr_finish(struct vmri_dev *dev, struct vmri_mr *mr)
 }
 
 /* Find it again, unless vmri_dev_close has been, or is, faster. */
-static int mr_continue(struct vmri_dev *dev, struct vmri_mr_register *arg,
+static int mr_continue(struct vmri_dev *dev, struct vmri_call *call,
                        struct vmri_mr **out)
 {
-    int ret = mr_claim(dev, arg->cookie, out);
+    int ret = mr_claim(dev, call->ticket, out);
 
     if ( ret == -EBUSY )
         return -ERESTART;
 
     if ( ret )
     {
-        arg->cookie = 0;
+        call->ticket = 0;
         return -ENODEV;
     }
 
     return 0;
 }
 
+/* Demolish, after which the command ends with this error. */
+static int mr_fail(struct vmri_mr *mr, struct vmri_call *call, int error)
+{
+    return mr_demolish(mr, call) ?: error;
+}
+
 int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
-                     bool again)
+                     struct vmri_call *call)
 {
     struct vmri_mr *mr;
     uint32_t key;
     int ret;
 
-    ret = again ? mr_continue(dev, arg, &mr) : mr_begin(dev, arg, &mr);
+    ret = call->again ? mr_continue(dev, call, &mr) : mr_begin(dev, arg, &mr);
     if ( ret )
         return ret;
 
-    key = mr->key;
-    ret = mr->error;
-    if ( mr->state == VMRI_MR_PINNING )
-    {
-        ret = mr_pin(mr);
-        if ( ret == -ERESTART )
-        {
-            mr_unclaim(mr);
-            arg->cookie = key;
-            return ret;
-        }
+    if ( mr->state == VMRI_MR_UNPINNING )
+        return mr_fail(mr, call, mr->error);
 
-        if ( ret )
-            mr_give_up(mr, ret);
-        else
-            ret = mr_finish(dev, mr);
+    ret = mr_pin(mr);
+    if ( ret == -ERESTART )
+    {
+        call->ticket = mr_ticket(mr);
+        mr_unclaim(mr);
+        return ret;
     }
 
     if ( ret )
     {
-        if ( mr_demolish(mr) )
-        {
-            arg->cookie = key;
-            return -ERESTART;
-        }
+        mr_give_up(mr, ret);
+        return mr_fail(mr, call, ret);
     }
-    else
-        arg->key = key;
 
-    arg->cookie = 0;
+    key = mr->key;
+    ret = mr_finish(dev, mr);
+    if ( ret )
+        return mr_fail(mr, call, ret);
 
-    return ret;
+    arg->key = key;
+    call->ticket = 0;
+
+    return 0;
 }
 
-int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key, bool again)
+/* Hide an MR; when others want to know why it is gone, `error`. */
+static int mr_kill(struct vmri_dev *dev, uint32_t key, int error,
+                   struct vmri_mr **out)
+{
+    struct vmri_mr *mr = vmri_table_kill(&dev->mrs, key);
+
+    if ( !mr )
+        return -ENOENT;
+
+    mr_pend(mr, VMRI_MR_UNPINNING, error);
+    *out = mr;
+
+    return 0;
+}
+
+int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
+                       struct vmri_call *call)
 {
     struct vmri_mr *mr;
     int ret;
 
-    if ( again )
-    {
-        ret = mr_claim(dev, key, &mr);
-        if ( ret )
-            return ret == -EBUSY ? -ERESTART : 0;
-        mr_give_up(mr, -ENOENT);
-    }
+    if ( !call->again )
+        return mr_kill(dev, key, -ENOENT, &mr) ?: mr_demolish(mr, call);
+
+    ret = mr_continue(dev, call, &mr);
+    if ( ret )
+        return ret == -ERESTART ? ret : 0;
+
+    mr_give_up(mr, -ENOENT);
+
+    return mr_demolish(mr, call);
+}
+
+int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
+                    int error)
+{
+    struct vmri_mr *mr;
+    int ret;
+
+    if ( key )
+        ret = mr_kill(dev, key, error, &mr);
     else
     {
-        mr = vmri_table_kill(&dev->mrs, key);
-        if ( !mr )
-            return -ENOENT;
-        mr_pend(mr, VMRI_MR_UNPINNING, -ENOENT);
+        ret = mr_continue(dev, call, &mr);
+        if ( !ret )
+            mr_give_up(mr, error);
     }
 
-    return mr_demolish(mr);
+    if ( ret )
+        return ret == -ERESTART ? ret : error;
+
+    return mr_fail(mr, call, error);
 }
 
 /* ---- lookup, on the path of a message ---- */
