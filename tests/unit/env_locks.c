@@ -15,6 +15,9 @@
 static __thread env_lock_t *held[MAX_HELD];
 static __thread unsigned int nr_held;
 
+static struct env_hook lock_hook;
+static int lock_hook_level;             /* atomic */
+
 __thread sigjmp_buf *env_panic_to;
 __thread char env_panic_text[256];
 
@@ -54,6 +57,16 @@ void env_lock(env_lock_t *l)
 
     pthread_mutex_lock(&l->mutex);
     held[nr_held++] = l;
+
+    if ( l->level == env_load(&lock_hook_level) )
+        env_hook_run(&lock_hook);
+}
+
+void env_test_on_lock(enum env_level level, unsigned int nth,
+                      void (*fn)(void *), void *data)
+{
+    env_store(&lock_hook_level, (int)level);
+    env_hook_set(&lock_hook, nth, fn, data);
 }
 
 void env_unlock(env_lock_t *l)

@@ -60,6 +60,38 @@ TEST(life_budget_of_requests)
     CHECK_EQ(done, 4000);
 }
 
+/* A peer's long lists are work for the sender's call: they are paid for. */
+TEST(life_budget_of_the_peers_lists)
+{
+    enum { ENTRIES = VMRI_MAX_INDIRECT, REQUESTS = 32 };
+    struct guest_qp_opts opts = {
+        .kernel = true, .ind_log2 = 10, .sq_log2 = 5, .rq_log2 = 5,
+    };
+    struct pair p = pair_new(&opts, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, ENTRIES);
+    struct vmri_sge sge[ENTRIES];
+    uint32_t done = 0;
+    unsigned int i;
+    long rc;
+
+    fill_pattern(p.ma.mem, ENTRIES, 1);
+    for ( i = 0; i < ENTRIES; i++ )
+        sge[i] = mr_sge(&p.mb, i, 1);
+    for ( i = 0; i < REQUESTS; i++ )
+    {
+        qp_recv(p.qb, 2, sge, ENTRIES);
+        qp_post_send(p.qa, &wr);
+    }
+    do {
+        rc = guest_schedule(p.a, p.qa->qpn);
+        CHECK(p.qa->hdr->sq.cons - done <= 16);
+        CHECK(p.qa->hdr->sq.cons > done);
+        done = p.qa->hdr->sq.cons;
+    } while ( rc == VMRI_SCHEDULE_MORE );
+    CHECK_EQ(done, REQUESTS);
+    CHECK_EQ(match_pattern(p.mb.mem, ENTRIES, 1, 0), ENTRIES);
+}
+
 /* Flushes are bounded too, and a modify leaves the rest to a READY event. */
 TEST(life_budget_of_flushes)
 {
@@ -110,6 +142,48 @@ TEST(life_endless_poster)
     CHECK_EQ(guest_schedule(p.a, p.qa->qpn), VMRI_SCHEDULE_MORE);
     CHECK(p.qa->hdr->sq.cons <= 256);
     env_test_on_map(0, NULL, NULL);
+}
+
+/*
+ * A receive that is there whenever the sender looks whether it must wait, and
+ * gone when it wants to have it.  The locks that a try takes on the receiver's
+ * queue pair: to see that it answers, to take a receive, to look again.
+ */
+struct flicker {
+    struct pair *p;
+    unsigned int locks;
+};
+
+static void flicker(void *data)
+{
+    struct flicker *f = data;
+
+    f->locks++;
+    env_store(&f->p->qb->hdr->rq.prod, f->locks % 3 == 0);
+    if ( f->locks < 30000 )
+        env_test_on_lock(LEVEL_QP, 1, flicker, f);
+}
+
+TEST(life_receive_that_flickers)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, 8);
+    struct flicker f = { .p = &p };
+
+    qp_post_send(p.qa, &wr);
+    env_test_on_lock(LEVEL_QP, 1, flicker, &f);
+    CHECK_EQ(guest_schedule(p.a, p.qa->qpn), VMRI_SCHEDULE_MORE);
+    env_test_on_lock(LEVEL_QP, 0, NULL, NULL);
+    CHECK(f.locks > 3);
+    CHECK(f.locks <= 3 * 1025);
+
+    env_store(&p.qb->hdr->rq.prod, 0);
+    pair_recv(&p, 2, 0, 8);
+    world_settle();
+    while ( guest_schedule(p.a, p.qa->qpn) == VMRI_SCHEDULE_MORE )
+        ;
+    cq_expect(p.qb->rcq, 2, 0);
+    cq_expect(p.qa->scq, 1, 0);
 }
 
 /* ---- things that happen to a message in its middle ---- */

@@ -194,7 +194,7 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     if ( !source_there(qp) )
         return VMRI_STEP_FAILED;
 
-    *budget -= wqe->length < *budget ? wqe->length : *budget;
+    vmri_spend(budget, wqe->length);
 
     /* Subnet management packets do not leave the domain. */
     if ( qp->type != VMRI_QPT_SMI )

@@ -13,8 +13,8 @@
  * What a request costs beside its bytes: 256 small ones are one call's worth.
  */
 #define REQUEST_COST    1024U
-/* What each entry of its list costs. */
-#define ENTRY_COST      16U
+/* What a step costs that is not the last: it may have moved nothing. */
+#define STEP_COST       256U
 /* A request that is only flushed. */
 #define FLUSH_COST      256U
 
@@ -28,11 +28,6 @@ enum run {
 void vmri_ready(struct vmri_qp *qp)
 {
     vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_QUEUE_READY);
-}
-
-static void spend(uint32_t *budget, uint32_t cost)
-{
-    *budget -= cost < *budget ? cost : *budget;
 }
 
 static uint8_t completion_opcode(unsigned int opcode)
@@ -134,7 +129,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
                 vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
                 return RUN_MORE;
             }
-            spend(budget, REQUEST_COST + qp->tx.sgl.num * ENTRY_COST);
+            vmri_spend(budget, REQUEST_COST + qp->tx.sgl.num * VMRI_ENTRY_COST);
         }
 
         switch ( one_step(qp, budget) )
@@ -152,6 +147,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
             return RUN_PARKED;
 
         case VMRI_STEP_MORE:
+            vmri_spend(budget, STEP_COST);
             break;
         }
     }
@@ -191,7 +187,7 @@ static enum run flush_sends(struct vmri_qp *qp, uint32_t *budget)
         retire(qp);
         flush_one(qp, qp->scq, qp->tx.wqe.wr_id,
                   completion_opcode(qp->tx.wqe.opcode));
-        spend(budget, FLUSH_COST);
+        vmri_spend(budget, FLUSH_COST);
     }
 
     return RUN_IDLE;
@@ -236,7 +232,7 @@ static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
         if ( !take_receive(qp, &rx) )
             return RUN_IDLE;
         flush_one(qp, qp->rcq, rx.wr_id, VMRI_WC_OP_RECV);
-        spend(budget, FLUSH_COST);
+        vmri_spend(budget, FLUSH_COST);
     }
 
     return RUN_MORE;
@@ -332,7 +328,7 @@ int vmri_run(struct vmri_qp *qp)
 
         env_store_release(&qp->busy, 0);
         env_mb();
-        spend(&budget, FLUSH_COST);
+        vmri_spend(&budget, FLUSH_COST);
     } while ( env_load(&qp->again) && budget );
 
     return rc == RUN_MORE || env_load(&qp->again) ? VMRI_SCHEDULE_MORE : 0;

@@ -139,6 +139,13 @@ static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
     return env_load(&qp->attr.state);
 }
 
+/* What an entry of a request's list, or its receive's, costs of the budget. */
+#define VMRI_ENTRY_COST 16U
+static inline void vmri_spend(uint32_t *budget, uint32_t cost)
+{
+    *budget -= cost < *budget ? cost : *budget;
+}
+
 /* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
 /* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */

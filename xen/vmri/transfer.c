@@ -378,6 +378,7 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
         rc = claim_receive(qp, peer);
         if ( rc != VMRI_STEP_DONE )
             return rc;
+        vmri_spend(budget, peer->rx.sgl.num * VMRI_ENTRY_COST);
         if ( !vmri_cursor_holds(&peer->rx.sgl, tx->wqe.length) )
             return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR,
                                 VMRI_VERR_LENGTH);
@@ -390,7 +391,7 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
         rc = move(qp, peer, bytes);
         if ( rc != VMRI_STEP_DONE )
             return rc;
-        *budget -= bytes < *budget ? bytes : *budget;
+        vmri_spend(budget, bytes);
     }
 
     if ( tx->done < tx->wqe.length )
