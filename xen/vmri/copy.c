@@ -50,11 +50,12 @@ static bool resolve_frame(struct vmri_place *p, const struct vmri_sge *sge)
  * The run at addr of an MR.  All of the `bytes` that the request will still
  * touch are checked here, so a range that ends outside moves nothing.
  */
-static bool resolve_mr(struct vmri_place *p, uint32_t key, uint32_t access,
+static bool resolve_mr(struct vmri_place *p, uint32_t key,
+                       const struct vmri_pd *pd, uint32_t access,
                        uint64_t addr, uint64_t bytes)
 {
     if ( !p->mr )
-        p->mr = vmri_mr_get(p->qp->dev, key, p->qp->pd, access, addr, bytes,
+        p->mr = vmri_mr_get(p->qp->dev, key, pd, access, addr, bytes,
                             &p->vendor_err);
     if ( !p->mr )
         return false;
@@ -80,10 +81,10 @@ static bool resolve_list(struct vmri_place *p)
         }
     }
 
-    if ( p->qp->kernel && sgl->cur.lkey == VMRI_LKEY_FRAMES )
+    if ( sgl->kernel && sgl->cur.lkey == VMRI_LKEY_FRAMES )
         return resolve_frame(p, &sgl->cur);
 
-    return resolve_mr(p, sgl->cur.lkey,
+    return resolve_mr(p, sgl->cur.lkey, sgl->pd,
                       p->write ? VMRI_ACCESS_LOCAL_WRITE : 0,
                       sgl->cur.addr + sgl->used,
                       sgl->cur.length - sgl->used);
@@ -104,7 +105,7 @@ static bool resolve(struct vmri_place *p, uint64_t bytes)
     if ( p->sgl )
         return resolve_list(p);
 
-    return resolve_mr(p, p->key,
+    return resolve_mr(p, p->key, p->qp->rings.pd,
                       p->write ? VMRI_ACCESS_REMOTE_WRITE
                                : VMRI_ACCESS_REMOTE_READ,
                       p->addr, p->extent);

@@ -64,7 +64,6 @@ static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     uint32_t qkey = wqe->u.ud.remote_qkey & VMRI_QKEY_OWN
                     ? qp->attr.qkey : wqe->u.ud.remote_qkey;
-    bool ok = false;
     int rc = 0;
 
     env_lock(&peer->lock);
@@ -73,22 +72,18 @@ static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
         if ( qkey != peer->attr.qkey )
             vmri_count(peer->dev, qkey_violations, 1);
         else
-            rc = vmri_recv_fetch(peer, &qp->rx, qp->rx_sge);
+            rc = vmri_recv_take(peer, VMRI_GRH + wqe->length, &qp->rx,
+                                qp->rx_sge);
 
-        ok = rc > 0 && vmri_cursor_holds(&qp->rx.sgl, VMRI_GRH + wqe->length);
-        if ( ok )
-        {
-            vmri_recv_take(peer);
-            vmri_recv_release(peer);
+        if ( rc > 0 )
             env_fetch_add(&peer->inflight, 1);
-        }
     }
     env_unlock(&peer->lock);
 
     if ( rc < 0 )
         vmri_qp_error(peer, VMRI_EVENT_QP_FATAL);
 
-    return ok;
+    return rc > 0;
 }
 
 /* Header and payload into the claimed receive. */

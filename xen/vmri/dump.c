@@ -60,7 +60,7 @@ static void cf_check qp_line(char *line, const void *obj)
              "qp %#x %s %s%s cqs %#x %#x sq %u/%u rq %u/%u peer %#x.%#x%s",
              qp->qpn, name_of(types, ARRAY_SIZE(types), qp->type),
              name_of(states, ARRAY_SIZE(states), env_load(&qp->attr.state)),
-             qp->kernel ? " kernel" : "", qp->scq->handle, qp->rcq->handle,
+             qp->rings.kernel ? " kernel" : "", qp->scq->handle, qp->rcq->handle,
              env_load(&qp->sq.cons),
              qp->sq.hdr ? env_load(&qp->sq.hdr->prod) : 0,
              env_load(&qp->rq.cons),

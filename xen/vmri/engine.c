@@ -206,11 +206,8 @@ static bool take_receive(struct vmri_qp *qp, struct vmri_rx *rx)
             qp->rx.active = false;
             got = true;
         }
-        else if ( vmri_recv_fetch(qp, rx, NULL) > 0 )
-        {
-            vmri_recv_take(qp);
-            got = true;
-        }
+        else
+            got = vmri_recv_take(qp, 0, rx, NULL) > 0;
         if ( got )
             vmri_recv_release(qp);
     }

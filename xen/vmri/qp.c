@@ -149,12 +149,12 @@ static void wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr,
 
 static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
-    struct vmri_qp_hdr *hdr = vmri_region_at(&qp->region, 0);
+    struct vmri_qp_hdr *hdr = vmri_region_at(&qp->rings.region, 0);
 
     qp->type = arg->type;
-    qp->kernel = arg->flags & VMRI_QPF_KERNEL;
-    qp->ind_log2_entries = arg->ind_log2_entries;
-    qp->ind_offset = arg->ind_offset;
+    qp->rings.kernel = arg->flags & VMRI_QPF_KERNEL;
+    qp->rings.ind_log2_entries = arg->ind_log2_entries;
+    qp->rings.ind_offset = arg->ind_offset;
     qp->max_inline = arg->max_inline;
     qp->attr.port = 1;
     qp->attr.path_mtu = 5;
@@ -170,8 +170,8 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 
 static void unuse_all(struct vmri_dev *dev, struct vmri_qp *qp)
 {
-    if ( qp->pd )
-        vmri_unuse(dev, qp->pd);
+    if ( qp->rings.pd )
+        vmri_unuse(dev, qp->rings.pd);
     if ( qp->scq )
         vmri_unuse(dev, qp->scq);
     if ( qp->rcq )
@@ -183,12 +183,12 @@ static void unuse_all(struct vmri_dev *dev, struct vmri_qp *qp)
 static bool use_all(struct vmri_dev *dev, struct vmri_qp *qp,
                     const struct vmri_qp_create *arg)
 {
-    qp->pd = vmri_use(dev, &dev->pds, arg->pd);
+    qp->rings.pd = vmri_use(dev, &dev->pds, arg->pd);
     qp->scq = vmri_use(dev, &dev->cqs, arg->send_cq);
     qp->rcq = vmri_use(dev, &dev->cqs, arg->recv_cq);
     qp->eq = vmri_use(dev, &dev->eqs, arg->eq);
 
-    return qp->pd && qp->scq && qp->rcq && qp->eq;
+    return qp->rings.pd && qp->scq && qp->rcq && qp->eq;
 }
 
 static size_t qp_bytes(uint8_t type)
@@ -264,7 +264,7 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
     if ( !use_all(dev, qp, arg) )
         goto free;
 
-    rc = vmri_region_create(dev, &arg->frames, bytes, &qp->region);
+    rc = vmri_region_create(dev, &arg->frames, bytes, &qp->rings.region);
     if ( rc )
         goto free;
 
@@ -287,7 +287,7 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
  release:
     vmri_table_release(&dev->qps, qpn);
  region:
-    vmri_region_destroy(dev, &qp->region);
+    vmri_region_destroy(dev, &qp->rings.region);
  free:
     qp_free(dev, qp);
 
@@ -305,7 +305,7 @@ int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
     vmri_park_remove(qp);
     vmri_source_fini(qp->eq, &qp->source);
     vmri_table_release(&dev->qps, qpn);
-    vmri_region_destroy(dev, &qp->region);
+    vmri_region_destroy(dev, &qp->rings.region);
     qp_free(dev, qp);
 
     return 0;

@@ -16,6 +16,15 @@ struct vmri_wq {
     uint32_t cons;              /* ours; the header's is a copy */
 };
 
+/* The memory of a queue's requests, and what their entries may name. */
+struct vmri_rings {
+    struct vmri_region region;
+    struct vmri_pd *pd;         /* local keys must be of this one */
+    bool kernel;                /* privileged keys are honoured */
+    uint8_t ind_log2_entries;   /* of the indirect list; 0: none */
+    uint32_t ind_offset;        /* of its entry 0 in the region */
+};
+
 /*
  * Scatter/gather entries of a request, walked byte by byte.  An entry is read
  * from the guest's memory once, when the walk comes to it.  Until the request
@@ -23,6 +32,8 @@ struct vmri_wq {
  */
 struct vmri_cursor {
     const struct vmri_region *region;
+    const struct vmri_pd *pd;   /* as the rings have them */
+    bool kernel;
     const struct vmri_sge *copy;/* private entries; NULL: in the region */
     uint32_t offset;            /* of entry 0 in the region */
     uint32_t start;             /* index of the first */
@@ -67,16 +78,12 @@ struct vmri_qp {
     uint32_t qpn;
     uint32_t users;             /* none; as the other objects have it */
     struct vmri_dev *dev;       /* constant, as all up to lock */
-    struct vmri_pd *pd;
     struct vmri_cq *scq;
     struct vmri_cq *rcq;
     struct vmri_eq *eq;
     uint8_t type;
-    bool kernel;
-    uint8_t ind_log2_entries;
-    uint32_t ind_offset;
     uint32_t max_inline;
-    struct vmri_region region;
+    struct vmri_rings rings;
 
     env_lock_t lock;            /* LEVEL_QP */
     struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
@@ -97,7 +104,7 @@ struct vmri_qp {
      * that our message fills; by the owner, within one step.
      */
     struct vmri_rx rx;
-    struct vmri_sge *rx_sge;    /* datagrams: VMRI_MAX_SGE private entries */
+    struct vmri_sge *rx_sge;    /* VMRI_MAX_SGE private ones for rx, or NULL */
 
     enum vmri_parked parked;    /* by dev->park.lock, as all below */
     uint64_t deadline;          /* ticks of the wheel */
@@ -171,16 +178,16 @@ int64_t vmri_wq_posted(const struct vmri_wq *wq);
 int vmri_send_fetch(struct vmri_qp *qp);
 /* True, or tx.status and tx.vendor_err say what is wrong with the request. */
 bool vmri_send_check(struct vmri_qp *qp);
-/*
- * Look at the next receive of qp, under qp->lock: 1, 0 (none) or -EINVAL
- * (ring). With `copy` (VMRI_MAX_SGE entries) rx does not depend on the ring
- * any more. take makes it ours, release gives all slots taken so far back to
- * the guest.
- */
-int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
-                    struct vmri_sge *copy);
-void vmri_recv_take(struct vmri_qp *qp);
-void vmri_recv_release(struct vmri_qp *qp);
+/* A list that starts behind a request's header, or in the indirect list. */
+void vmri_cursor_init(struct vmri_cursor *sgl, const struct vmri_rings *rings,
+                      uint32_t offset, uint32_t num, bool indirect,
+                      uint32_t ind_start);
+/* Copy up to VMRI_MAX_SGE entries: the ring is not needed any more. */
+void vmri_cursor_privatise(struct vmri_cursor *sgl, struct vmri_sge *copy);
+/* How many entries of the indirect list a request may have. */
+uint32_t vmri_max_indirect(const struct vmri_rings *rings);
+/* Where the next request to be taken lies in its region. */
+uint32_t vmri_wq_slot(const struct vmri_wq *wq);
 /* The next entry into sgl->cur; false at the end of the list. */
 bool vmri_cursor_next(struct vmri_cursor *sgl);
 /* Pass over bytes of a list without touching them: false at its end. */
@@ -193,7 +200,7 @@ bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
  * a scatter/gather list, or a range of an MR.
  */
 struct vmri_place {
-    struct vmri_qp *qp;         /* whose domain, PD and privilege */
+    struct vmri_qp *qp;         /* whose domain; the PD of `key` */
     bool write;
     const uint8_t *data;        /* not NULL: read from here */
     struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
@@ -241,6 +248,21 @@ enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
  */
 struct vmri_qp *vmri_peer_get(struct vmri_qp *qp);
 void vmri_peer_put(struct vmri_qp *peer);
+
+/*
+ * recv.c.  Look at the next request of a receive queue: 1, 0 (none) or -EINVAL
+ * (ring).  With `copy` (VMRI_MAX_SGE entries) rx does not depend on the ring.
+ */
+int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
+                    struct vmri_rx *rx, struct vmri_sge *copy);
+/*
+ * Take the next receive of qp, under qp->lock: 1, 0 (none, or it does not hold
+ * `want` bytes and stays) or -EINVAL (ring).  With `copy` its slot is free at
+ * once, else with vmri_recv_release, which frees all that were taken so far.
+ */
+int vmri_recv_take(struct vmri_qp *qp, uint64_t want, struct vmri_rx *rx,
+                   struct vmri_sge *copy);
+void vmri_recv_release(struct vmri_qp *qp);
 /* Complete a receive of qp (its lock not held): false when its CQ is dead. */
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe);

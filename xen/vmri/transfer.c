@@ -197,12 +197,8 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     }
     else
     {
-        rc = vmri_recv_fetch(peer, &peer->rx, NULL);
-        if ( rc > 0 )
-        {
-            vmri_recv_take(peer);
-            peer->rx.active = true;
-        }
+        rc = vmri_recv_take(peer, 0, &peer->rx, NULL);
+        peer->rx.active = rc > 0;
     }
     env_unlock(&peer->lock);
 
@@ -217,35 +213,6 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     qp->tx.claimed = true;
 
     return VMRI_STEP_DONE;
-}
-
-bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
-                        struct vmri_cqe *cqe)
-{
-    cqe->wr_id = rx->wr_id;
-    cqe->qpn = qp->qpn;
-
-    if ( !vmri_qp_datagram(qp) )
-    {
-        env_lock(&qp->lock);
-        qp->rx.active = false;
-        vmri_recv_release(qp);
-        env_unlock(&qp->lock);
-    }
-
-    if ( !cqe->status )
-    {
-        vmri_count(qp->dev, rx_msgs, 1);
-        vmri_count(qp->dev, rx_bytes, cqe->byte_len -
-                   (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
-    }
-
-    if ( vmri_cq_push(qp->rcq, cqe) )
-        return true;
-
-    vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);
-
-    return false;
 }
 
 /* All bytes are there: tell the receiver, when the operation does. */

@@ -18,7 +18,7 @@ void vmri_copy_in(void *to, const void *from, size_t bytes)
     __asm__ __volatile__ ( "" : : : "memory" );
 }
 
-static uint32_t wq_slot(const struct vmri_wq *wq)
+uint32_t vmri_wq_slot(const struct vmri_wq *wq)
 {
     uint32_t index = wq->cons & ((1U << wq->log2_entries) - 1);
 
@@ -37,16 +37,17 @@ int64_t vmri_wq_posted(const struct vmri_wq *wq)
     return posted <= 1U << wq->log2_entries ? (int64_t)posted : -1;
 }
 
-/* Entries start behind the request's header, or lie in the indirect list. */
-static void cursor_init(struct vmri_cursor *sgl, const struct vmri_qp *qp,
-                        uint32_t offset, uint32_t num, bool indirect,
-                        uint32_t ind_start)
+void vmri_cursor_init(struct vmri_cursor *sgl, const struct vmri_rings *rings,
+                      uint32_t offset, uint32_t num, bool indirect,
+                      uint32_t ind_start)
 {
     *sgl = (struct vmri_cursor){
-        .region = &qp->region,
-        .offset = indirect ? qp->ind_offset : offset,
+        .region = &rings->region,
+        .pd = rings->pd,
+        .kernel = rings->kernel,
+        .offset = indirect ? rings->ind_offset : offset,
         .start = indirect ? ind_start : 0,
-        .mask = indirect ? (1U << qp->ind_log2_entries) - 1 : ~0U,
+        .mask = indirect ? (1U << rings->ind_log2_entries) - 1 : ~0U,
         .num = num,
     };
 }
@@ -61,6 +62,17 @@ static void cursor_read(const struct vmri_cursor *sgl, uint32_t n,
     else
         vmri_copy_in(sge, vmri_region_at(sgl->region, sgl->offset +
                                          index * sizeof(*sge)), sizeof(*sge));
+}
+
+void vmri_cursor_privatise(struct vmri_cursor *sgl, struct vmri_sge *copy)
+{
+    uint32_t n;
+
+    if ( sgl->num > VMRI_MAX_SGE )
+        sgl->num = VMRI_MAX_SGE;
+    for ( n = 0; n < sgl->num; n++ )
+        cursor_read(sgl, n, &copy[n]);
+    sgl->copy = copy;
 }
 
 bool vmri_cursor_next(struct vmri_cursor *sgl)
@@ -111,13 +123,13 @@ int vmri_send_fetch(struct vmri_qp *qp)
 {
     int64_t posted = vmri_wq_posted(&qp->sq);
     struct vmri_tx *tx = &qp->tx;
-    uint32_t slot = wq_slot(&qp->sq);
+    uint32_t slot = vmri_wq_slot(&qp->sq);
     const uint8_t *wqe;
 
     if ( posted <= 0 )
         return posted ? -EINVAL : 0;
 
-    wqe = vmri_region_at(&qp->region, slot);
+    wqe = vmri_region_at(&qp->rings.region, slot);
     vmri_copy_in(&tx->wqe, wqe, sizeof(tx->wqe));
 
     tx->active = true;
@@ -132,9 +144,9 @@ int vmri_send_fetch(struct vmri_qp *qp)
      * there may be no page of the region at all.
      */
     tx->data = tx->wqe.flags & VMRI_SEND_INLINE ? wqe + sizeof(tx->wqe) : NULL;
-    cursor_init(&tx->sgl, qp, slot + sizeof(tx->wqe),
-                tx->data ? 0 : tx->wqe.num_sge,
-                tx->wqe.flags & VMRI_SEND_INDIRECT, tx->wqe.ind_start);
+    vmri_cursor_init(&tx->sgl, &qp->rings, slot + sizeof(tx->wqe),
+                     tx->data ? 0 : tx->wqe.num_sge,
+                     tx->wqe.flags & VMRI_SEND_INDIRECT, tx->wqe.ind_start);
 
     return 1;
 }
@@ -158,9 +170,9 @@ static bool opcode_allowed(const struct vmri_qp *qp, unsigned int opcode)
 }
 
 /* A bound on the time that a peer spends on one request's list, too. */
-static uint32_t max_indirect(const struct vmri_qp *qp)
+uint32_t vmri_max_indirect(const struct vmri_rings *rings)
 {
-    uint32_t entries = 1U << qp->ind_log2_entries;
+    uint32_t entries = 1U << rings->ind_log2_entries;
 
     return entries < VMRI_MAX_INDIRECT ? entries : VMRI_MAX_INDIRECT;
 }
@@ -180,11 +192,12 @@ static uint16_t check_layout(const struct vmri_qp *qp,
     if ( is_inline && (indirect || wqe->opcode == VMRI_WR_RDMA_READ) )
         return VMRI_VERR_FLAGS;
 
-    if ( indirect && (!qp->kernel || !qp->ind_log2_entries) )
+    if ( indirect && (!qp->rings.kernel || !qp->rings.ind_log2_entries) )
         return VMRI_VERR_FLAGS;
 
     if ( !is_inline &&
-         wqe->num_sge > (indirect ? max_indirect(qp) : qp->sq.max_sge) )
+         wqe->num_sge > (indirect ? vmri_max_indirect(&qp->rings)
+                                 : qp->sq.max_sge) )
         return VMRI_VERR_SGES;
 
     return VMRI_VERR_NONE;
@@ -216,61 +229,6 @@ bool vmri_send_check(struct vmri_qp *qp)
     tx->status = VMRI_WC_SUCCESS;
 
     return true;
-}
-
-/*
- * Entries that a datagram needs are copied, since several senders may fill
- * receives of one queue at once, and its slots are given back in order.
- */
-static void recv_privatise(struct vmri_cursor *sgl, struct vmri_sge *copy)
-{
-    uint32_t n;
-
-    if ( sgl->num > VMRI_MAX_SGE )
-        sgl->num = VMRI_MAX_SGE;
-    for ( n = 0; n < sgl->num; n++ )
-        cursor_read(sgl, n, &copy[n]);
-    sgl->copy = copy;
-}
-
-int vmri_recv_fetch(struct vmri_qp *qp, struct vmri_rx *rx,
-                    struct vmri_sge *copy)
-{
-    int64_t posted = vmri_wq_posted(&qp->rq);
-    uint32_t slot, limit;
-    struct vmri_recv_wqe wqe;
-    bool indirect;
-
-    if ( posted <= 0 )
-        return posted ? -EINVAL : 0;
-
-    slot = wq_slot(&qp->rq);
-    vmri_copy_in(&wqe, vmri_region_at(&qp->region, slot), sizeof(wqe));
-
-    indirect = (wqe.flags & VMRI_RECV_INDIRECT) && qp->kernel &&
-               qp->ind_log2_entries;
-    limit = indirect ? max_indirect(qp) : qp->rq.max_sge;
-
-    rx->wr_id = wqe.wr_id;
-    rx->done = 0;
-    /* Of too many entries, those that there may be count. */
-    cursor_init(&rx->sgl, qp, slot + sizeof(wqe),
-                wqe.num_sge < limit ? wqe.num_sge : limit, indirect,
-                wqe.ind_start);
-    if ( copy )
-        recv_privatise(&rx->sgl, copy);
-
-    return 1;
-}
-
-void vmri_recv_take(struct vmri_qp *qp)
-{
-    qp->rq.cons++;
-}
-
-void vmri_recv_release(struct vmri_qp *qp)
-{
-    env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
 }
 
 /*

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: receives: taking them out of a queue, and completing them.
+ *
+ * Entries of a receive that several may fill at once, each a receive of its
+ * own, are copied, so that slots are given back in the order in which they
+ * were taken.  A connected queue pair with a queue of its own needs no copy:
+ * its peer fills one receive at a time.
+ */
+#include "internal.h"
+
+int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
+                    struct vmri_rx *rx, struct vmri_sge *copy)
+{
+    int64_t posted = vmri_wq_posted(wq);
+    uint32_t slot, limit;
+    struct vmri_recv_wqe wqe;
+    bool indirect;
+
+    if ( posted <= 0 )
+        return posted ? -EINVAL : 0;
+
+    slot = vmri_wq_slot(wq);
+    vmri_copy_in(&wqe, vmri_region_at(&rings->region, slot), sizeof(wqe));
+
+    indirect = (wqe.flags & VMRI_RECV_INDIRECT) && rings->kernel &&
+               rings->ind_log2_entries;
+    limit = indirect ? vmri_max_indirect(rings) : wq->max_sge;
+
+    rx->wr_id = wqe.wr_id;
+    rx->done = 0;
+    /* Of too many entries, those that there may be count. */
+    vmri_cursor_init(&rx->sgl, rings, slot + sizeof(wqe),
+                     wqe.num_sge < limit ? wqe.num_sge : limit, indirect,
+                     wqe.ind_start);
+    if ( copy )
+        vmri_cursor_privatise(&rx->sgl, copy);
+
+    return 1;
+}
+
+int vmri_recv_take(struct vmri_qp *qp, uint64_t want, struct vmri_rx *rx,
+                   struct vmri_sge *copy)
+{
+    int rc = vmri_recv_fetch(&qp->rings, &qp->rq, rx, copy);
+
+    if ( rc > 0 && !vmri_cursor_holds(&rx->sgl, want) )
+        return 0;
+
+    if ( rc > 0 )
+    {
+        qp->rq.cons++;
+        if ( copy )
+            vmri_recv_release(qp);
+    }
+
+    return rc;
+}
+
+void vmri_recv_release(struct vmri_qp *qp)
+{
+    env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
+}
+
+bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
+                        struct vmri_cqe *cqe)
+{
+    cqe->wr_id = rx->wr_id;
+    cqe->qpn = qp->qpn;
+
+    if ( !vmri_qp_datagram(qp) )
+    {
+        env_lock(&qp->lock);
+        qp->rx.active = false;
+        vmri_recv_release(qp);
+        env_unlock(&qp->lock);
+    }
+
+    if ( !cqe->status )
+    {
+        vmri_count(qp->dev, rx_msgs, 1);
+        vmri_count(qp->dev, rx_bytes, cqe->byte_len -
+                   (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
+    }
+
+    if ( vmri_cq_push(qp->rcq, cqe) )
+        return true;
+
+    vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);
+
+    return false;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
