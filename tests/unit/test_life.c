@@ -552,6 +552,62 @@ TEST(life_sender_starts_anew)
     CHECK_EQ(match_pattern(p.mb.mem, 7777, 3, 0), 7777);
 }
 
+/*
+ * A message is turned to another receiver when it is nearly done, one with the
+ * same number and a receive that an earlier message began to fill: it is told
+ * of no byte that did not come.
+ */
+TEST(life_message_turned_to_another_receiver)
+{
+    struct guest_qp_opts opts = { .qpn = 4321 };
+    struct pair p = pair_apart(&opts);
+    struct guest *victim = guest_new(3);
+    struct guest_qp *qv = guest_qp(victim, &opts);
+    struct guest_mr mv = guest_mr(victim, 8192, 0, LAYOUT_RUN,
+                                  VMRI_ACCESS_LOCAL_WRITE);
+    struct vmri_sge sge = mr_sge(&mv, 0, 8192);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, 100);
+    struct vmri_qp_modify arg = {
+        .mask = VMRI_QPA_STATE | VMRI_QPA_AV, .state = VMRI_QPS_SQD,
+        .av.dlid = victim->lid,
+    };
+    unsigned int state;
+
+    qp_connect(p.qa, qv, NULL);
+    qp_recv(qv, 9, &sge, 1);
+    wr.num_sge = 2;
+    wr.sge[1] = (struct vmri_sge){ .addr = 1, .length = 1, .lkey = 1 };
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, VMRI_WC_LOC_PROT_ERR);
+    cq_expect_none(qv->rcq);
+
+    /* What a call does is four steps; each modify does as much. */
+    qp_set_state(p.qa, VMRI_QPS_RESET);
+    qp_connect(p.qa, p.qb, NULL);
+    pair_recv(&p, 10, 0, BIG);
+    wr = pair_wr(&p, VMRI_WR_SEND, 2, 0, 0, 2 * VMRI_BUDGET + 2000);
+    qp_post_send(p.qa, &wr);
+    CHECK_EQ(guest_schedule(p.a, p.qa->qpn), VMRI_SCHEDULE_MORE);
+    qp_set_state(p.qa, VMRI_QPS_SQD);
+    cq_expect_none(p.qa->scq);
+    CHECK_EQ(qp_modify(p.qa, &arg), 0);
+    world_settle();
+    cq_expect_none(qv->rcq);
+    CHECK_EQ(cq_expect(p.qa->scq, 2, VMRI_WC_RETRY_EXC_ERR).vendor_err,
+             VMRI_VERR_NO_PEER);
+
+    /* The receive still serves. */
+    qp_set_state(p.qa, VMRI_QPS_RESET);
+    for ( state = VMRI_QPS_INIT; state <= VMRI_QPS_RTS; state++ )
+        qp_to(p.qa, qv, state, NULL);
+    fill_pattern(p.ma.mem, 8192, 5);
+    wr = pair_wr(&p, VMRI_WR_SEND, 3, 0, 0, 8192);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 3, 0);
+    CHECK_EQ(cq_expect(qv->rcq, 9, 0).byte_len, 8192);
+    CHECK_EQ(match_pattern(mv.mem, 8192, 5, 0), 8192);
+}
+
 /* A receive list that changes after it was looked at: no more than it says. */
 static struct vmri_sge *hostile_sge;
 

@@ -63,7 +63,7 @@ struct vmri_tx {
 /* A receive that a message fills. */
 struct vmri_rx {
     bool active;
-    uint32_t done;
+    uint32_t done;              /* RC: bytes of the message that are there */
     uint64_t wr_id;
     struct vmri_cursor sgl;
 };

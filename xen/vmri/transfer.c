@@ -194,6 +194,7 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     {
         peer->rx.sgl.next = 0;
         peer->rx.sgl.used = peer->rx.sgl.cur.length = 0;
+        peer->rx.done = 0;
     }
     else
     {
@@ -287,6 +288,8 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
     if ( rc == VMRI_COPIED )
     {
         tx->done += bytes;
+        if ( is_send(tx) )
+            peer->rx.done = tx->done;
         return VMRI_STEP_DONE;
     }
 
@@ -336,8 +339,11 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
         return vmri_fail(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
     }
 
-    /* The peer was reset, and connected to us again, under the message. */
-    if ( tx->claimed && !peer->rx.active )
+    /*
+     * Under the message the peer was reset, and connected to us again, or our
+     * address was changed (SQD): a receive that is ours has all bytes so far.
+     */
+    if ( tx->claimed && (!peer->rx.active || peer->rx.done != tx->done) )
         return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
     if ( is_send(tx) && !tx->claimed )
