@@ -92,7 +92,7 @@ static void cq_free(struct vmri_dev *dev, struct vmri_cq *cq)
 
 /* A CQ with its EQ and memory, without number. */
 static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
-                    struct vmri_cq **out)
+                    struct vmri_call *call, struct vmri_cq **out)
 {
     struct vmri_cq *cq = vmri_alloc(dev, sizeof(*cq));
     int ret = -ENOENT;
@@ -110,7 +110,7 @@ static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
 
     ret = vmri_region_create(dev, &arg->frames, VMRI_RING_OFFSET +
                              (sizeof(struct vmri_cqe) << arg->log2_entries),
-                             &cq->region);
+                             call, &cq->region);
     if ( ret )
         goto unuse;
 
@@ -127,7 +127,8 @@ static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
     return ret;
 }
 
-int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg)
+int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
+                   struct vmri_call *call)
 {
     struct vmri_cq *cq;
     int ret;
@@ -141,7 +142,7 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg)
     if ( ret )
         return ret;
 
-    ret = cq_alloc(dev, arg, &cq);
+    ret = cq_alloc(dev, arg, call, &cq);
     if ( ret )
         goto uncharge;
 

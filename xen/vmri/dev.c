@@ -54,6 +54,7 @@ static struct vmri_dev *dev_alloc(struct domain *d)
     dev->domain = d;
     env_lock_init(&dev->lock, LEVEL_DEV);
     INIT_LIST_HEAD(&dev->pending_mrs);
+    INIT_LIST_HEAD(&dev->pending_regions);
     vmri_limits_default(dev);
 
     if ( object_table(dev, &dev->pds, &vmri_format_plain, VMRI_RES_PD) ||
@@ -324,6 +325,7 @@ static int close_tables(struct vmri_dev *dev)
     return close_table(dev, &dev->qps, qp_destroy) ?:
            close_table(dev, &dev->mrs, mr_destroy) ?:
            vmri_mr_reap(dev) ?:
+           vmri_region_reap(dev) ?:
            close_table(dev, &dev->cqs, vmri_cq_destroy) ?:
            close_table(dev, &dev->eqs, vmri_eq_destroy) ?:
            close_table(dev, &dev->pds, vmri_pd_destroy);

@@ -140,7 +140,7 @@ static void eq_free(struct vmri_dev *dev, struct vmri_eq *eq)
 
 /* The memory of an EQ, without port and number. */
 static int eq_alloc(struct vmri_dev *dev, const struct vmri_eq_create *arg,
-                    struct vmri_eq **out)
+                    struct vmri_call *call, struct vmri_eq **out)
 {
     struct vmri_eq *eq = vmri_alloc(dev, sizeof(*eq));
     int ret;
@@ -155,7 +155,7 @@ static int eq_alloc(struct vmri_dev *dev, const struct vmri_eq_create *arg,
 
     ret = vmri_region_create(dev, &arg->frames, VMRI_RING_OFFSET +
                              (sizeof(struct vmri_event) << arg->log2_entries),
-                             &eq->region);
+                             call, &eq->region);
     if ( ret )
     {
         vmri_free(dev, eq, sizeof(*eq));
@@ -196,7 +196,8 @@ static int eq_show(struct vmri_dev *dev, struct vmri_eq *eq,
     return ret;
 }
 
-int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg)
+int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg,
+                   struct vmri_call *call)
 {
     struct vmri_eq *eq;
     int ret;
@@ -209,7 +210,7 @@ int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg)
     if ( ret )
         return ret;
 
-    ret = eq_alloc(dev, arg, &eq);
+    ret = eq_alloc(dev, arg, call, &eq);
     if ( ret )
         goto uncharge;
 

@@ -111,11 +111,11 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
     case VMRI_OP_pd_create:
         return vmri_pd_create(dev, &args->object);
     case VMRI_OP_eq_create:
-        return vmri_eq_create(dev, &args->eq_create);
+        return vmri_eq_create(dev, &args->eq_create, state);
     case VMRI_OP_cq_create:
-        return vmri_cq_create(dev, &args->cq_create);
+        return vmri_cq_create(dev, &args->cq_create, state);
     case VMRI_OP_qp_create:
-        return vmri_qp_create(dev, &args->qp_create);
+        return vmri_qp_create(dev, &args->qp_create, state);
     case VMRI_OP_qp_modify:
         return vmri_qp_modify(dev, &args->qp_modify);
     case VMRI_OP_qp_query:
@@ -158,18 +158,26 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
     return -EFAULT;
 }
 
-/* The structure of a command that was continued is not there any more. */
+/*
+ * A command that was continued fails before it comes to what its ticket names:
+ * that goes.  `error`, or -ERESTART as above.
+ */
 static long abandon(struct vmri_dev *dev, unsigned int cmd,
-                    struct vmri_call *state)
+                    struct vmri_call *state, long error)
 {
     switch ( cmd )
     {
     case VMRI_OP_mr_register:
     case VMRI_OP_mr_deregister:
-        return vmri_mr_abandon(dev, 0, state, -EFAULT);
-    default:
-        return -EFAULT;
+        return vmri_mr_abandon(dev, 0, state, error);
+    case VMRI_OP_eq_create:
+    case VMRI_OP_cq_create:
+    case VMRI_OP_qp_create:
+        vmri_region_abandon(dev, state);
+        break;
     }
+
+    return error;
 }
 
 static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
@@ -180,9 +188,13 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
 
     memset(&args, 0, sizeof(args));
     if ( (c->dir & IN) && env_copy_from_guest(&args, guest, c->size) )
-        return state->ticket ? abandon(dev, c->cmd, state) : -EFAULT;
+        ret = -EFAULT;
+    else
+        ret = dev ? call(dev, c->cmd, &args, state)
+                  : get_version(&args.version);
 
-    ret = dev ? call(dev, c->cmd, &args, state) : get_version(&args.version);
+    if ( ret < 0 && ret != -ERESTART && state->ticket )
+        return abandon(dev, c->cmd, state, ret);
 
     /*
      * The structure goes back also when the command ends later, with the

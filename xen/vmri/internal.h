@@ -82,6 +82,7 @@
  */
 #define VMRI_CONTINUE       0x80000000U
 #define VMRI_TICKET_SHIFT   8
+#define VMRI_TICKET_MAX     0xffffffU
 
 struct vmri_call {
     bool again;             /* a continuation */
@@ -228,6 +229,8 @@ struct vmri_dev {
     struct vmri_table qps;
     struct vmri_table mrs;
     struct list_head pending_mrs;       /* by lock: pinning or unpinning */
+    struct list_head pending_regions;   /* by lock: pinning (ring.c) */
+    uint32_t tickets;                   /* by lock: the last one given out */
 
     struct list_head dying;     /* by vmri_control_lock: in owner->dying */
     bool detaching;             /* by vmri_control_lock: a call is at it */
@@ -364,10 +367,20 @@ struct vmri_region {
 
 /*
  * Pin and map.  bytes is what the queue needs; frames->nr must be exactly that
- * many pages.  -EINVAL, -EFAULT, -EPERM, -ENOSPC, -ENOMEM.
+ * many pages.  -EINVAL, -EFAULT, -EPERM, -ENOSPC, -ENOMEM, -ENODEV.  -ERESTART:
+ * there are more than one call may pin.  The command undoes all else that it
+ * has done and begins anew when it is continued; call->ticket names the frames.
  */
 int vmri_region_create(struct vmri_dev *dev, const struct vmri_frames *frames,
-                       uint64_t bytes, struct vmri_region *r);
+                       uint64_t bytes, struct vmri_call *call,
+                       struct vmri_region *r);
+/* The continued command of call->ticket fails: let go of its frames. */
+void vmri_region_abandon(struct vmri_dev *dev, struct vmri_call *call);
+/*
+ * For vmri_dev_close: let go of regions whose creation nobody continues.  0, or
+ * -ERESTART while there are any left.
+ */
+int vmri_region_reap(struct vmri_dev *dev);
 void vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r);
 /* Where byte `offset` is; what is accessed there must not cross a page. */
 static inline void *vmri_region_at(const struct vmri_region *r,
@@ -401,7 +414,8 @@ struct vmri_eq {
     struct list_head waiting;   /* by lock: sources with pending events */
 };
 
-int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg);
+int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg,
+                   struct vmri_call *call);
 int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
 int vmri_eq_poll(struct vmri_dev *dev, uint32_t handle);
 void vmri_source_init(struct vmri_source *s, uint32_t id);
@@ -426,7 +440,8 @@ struct vmri_cq {
     bool overflow;              /* by lock; stays */
 };
 
-int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg);
+int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
+                   struct vmri_call *call);
 int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 /*
  * Write a completion and raise the event if the guest waits for one (an error

@@ -244,7 +244,8 @@ static uint32_t wanted_number(const struct vmri_qp_create *arg)
     }
 }
 
-int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
+int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
+                   struct vmri_call *call)
 {
     uint64_t bytes = layout(arg);
     struct vmri_qp *qp;
@@ -264,7 +265,8 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg)
     if ( !use_all(dev, qp, arg) )
         goto free;
 
-    rc = vmri_region_create(dev, &arg->frames, bytes, &qp->rings.region);
+    rc = vmri_region_create(dev, &arg->frames, bytes, call,
+                            &qp->rings.region);
     if ( rc )
         goto free;
 

@@ -113,7 +113,8 @@ struct vmri_qp {
     struct list_head wheel;
 };
 
-int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg);
+int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
+                   struct vmri_call *call);
 int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
 int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
 int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
