@@ -13,6 +13,8 @@
 #define VMRI_OP_ctl_attach	0x8000	/* struct vmri_ctl_attach */
 #define VMRI_OP_ctl_detach	0x8001	/* struct vmri_ctl_detach */
 #define VMRI_OP_ctl_list	0x8002	/* struct vmri_ctl_info */
+#define VMRI_OP_ctl_limits	0x8003	/* struct vmri_ctl_limits */
+#define VMRI_OP_ctl_stats	0x8004	/* struct vmri_ctl_stats */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
@@ -20,9 +22,36 @@
 #define VMRI_DEV_ANY		0xffffffffU
 
 /*
+ * What a domain can use up, and how much of it one may.  Pages are counted as
+ * often as they are pinned.  Bytes are those of the hypervisor's memory.
+ */
+#define VMRI_RES_PD		0
+#define VMRI_RES_XRCD		1
+#define VMRI_RES_EQ		2
+#define VMRI_RES_CQ		3
+#define VMRI_RES_SRQ		4
+#define VMRI_RES_QP		5
+#define VMRI_RES_MR		6	/* pinned and fast ones */
+#define VMRI_RES_MW		7
+#define VMRI_RES_MCG		8	/* multicast groups a device is in */
+#define VMRI_RES_MCG_QP		9	/* QPs attached to groups */
+#define VMRI_RES_DEV		10
+#define VMRI_RES_PINNED		11	/* pages: MRs and rings */
+#define VMRI_RES_BYTES		12
+#define VMRI_RES_NR		13
+#define VMRI_RES_MAX		16	/* room for more, in structures */
+
+/* Amounts by VMRI_RES_*; the unused ones are 0. */
+struct vmri_usage {
+	uint64_t n[VMRI_RES_MAX];
+};
+VMRI_ASSERT_SIZE(vmri_usage, 128);
+
+/*
  * Give a domain a device on a fabric.
  * -ESRCH: no such domain, or dying.  -EEXIST: the domain has a device with this
- * id, or the fabric one with this LID or GUID.  -ENOSPC: no number left.
+ * id, or the fabric one with this LID or GUID.  -ENOSPC: no number left, or the
+ * domain's limit of devices is reached.
  */
 struct vmri_ctl_attach {
 	uint32_t domid;			/* IN */
@@ -45,19 +74,6 @@ struct vmri_ctl_detach {
 };
 VMRI_ASSERT_SIZE(vmri_ctl_detach, 8);
 
-/* What is charged to one device. */
-struct vmri_usage {
-	uint32_t pds;
-	uint32_t eqs;
-	uint32_t cqs;
-	uint32_t qps;
-	uint32_t mrs;
-	uint32_t reserved;
-	uint64_t pinned_pages;		/* MRs and rings */
-	uint64_t bytes;			/* hypervisor memory */
-};
-VMRI_ASSERT_SIZE(vmri_usage, 40);
-
 /*
  * The first device at or after (domid, dev_id) in that order.  -ENOENT: no
  * more.  Listing starts with (0, 0) and goes on with (domid, dev_id + 1).
@@ -70,10 +86,62 @@ struct vmri_ctl_info {
 	uint8_t in_use;			/* the guest has created it */
 	uint8_t reserved;
 	uint64_t guid;
-	uint64_t max_pinned_pages;
-	struct vmri_usage usage;
+	struct vmri_usage usage;	/* the device's share of its domain's */
 	struct vmri_counters counters;
 };
-VMRI_ASSERT_SIZE(vmri_ctl_info, 200);
+VMRI_ASSERT_SIZE(vmri_ctl_info, 280);
+
+/*
+ * Set the limits of a domain that `mask` names, bit VMRI_RES_* each, and tell
+ * all of them and what is used.  Whether it has devices does not matter; what
+ * is set lasts as long as the domain.  One that is below what is used takes
+ * nothing away, but nothing more is given out.
+ * -ESRCH: no such domain, or dying; -EINVAL: an unknown bit, or a limit above
+ * VMRI_LIMIT_MAX; -ENOMEM.  Nothing is set then.
+ */
+struct vmri_ctl_limits {
+	uint32_t domid;			/* IN */
+	uint32_t mask;			/* IN */
+	struct vmri_usage limit;	/* IN: those of mask; OUT: all */
+	struct vmri_usage usage;	/* OUT: of all its devices */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_limits, 264);
+#define VMRI_LIMIT_MAX		(1ULL << 48)
+
+/* What the queue pairs of a type have done, as in struct vmri_counters. */
+struct vmri_qp_counters {
+	uint64_t tx_msgs;
+	uint64_t tx_bytes;
+	uint64_t rx_msgs;
+	uint64_t rx_bytes;
+	uint64_t errors;
+	uint64_t flushed;
+	uint64_t rnr;
+	uint64_t retries;
+};
+VMRI_ASSERT_SIZE(vmri_qp_counters, 64);
+
+/* The types in the order of struct vmri_ctl_stats. */
+#define VMRI_STAT_SMI		0
+#define VMRI_STAT_GSI		1
+#define VMRI_STAT_RC		2
+#define VMRI_STAT_UC		3
+#define VMRI_STAT_UD		4
+#define VMRI_STAT_XRC_INI	5
+#define VMRI_STAT_XRC_TGT	6
+#define VMRI_STAT_NR		7
+#define VMRI_STAT_MAX		8
+
+/*
+ * All that a device counts.  -ESRCH: no such domain; -ENODEV: it has no such
+ * device.
+ */
+struct vmri_ctl_stats {
+	uint32_t domid;			/* IN */
+	uint32_t dev_id;		/* IN */
+	struct vmri_counters counters;	/* OUT: of all types, as all below */
+	struct vmri_qp_counters type[VMRI_STAT_MAX];
+};
+VMRI_ASSERT_SIZE(vmri_ctl_stats, 648);
 
 #endif /* VMRI_CONTROL_H */

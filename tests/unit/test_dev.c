@@ -295,6 +295,7 @@ TEST(dev_close_from_any_place)
         static struct pair p;
         struct vmri_ctl_info info;
         unsigned int steps = 0;
+        unsigned int what;
         long rc;
 
         if ( !p.a )
@@ -315,8 +316,8 @@ TEST(dev_close_from_any_place)
         env_test_preempt(0);
         CHECK_EQ(info_of(2, 0, &info), 0);
         CHECK_EQ(info.in_use, 0);
-        CHECK_EQ(info.usage.pds + info.usage.eqs + info.usage.cqs +
-                 info.usage.qps + info.usage.mrs + info.usage.pinned_pages, 0);
+        for ( what = 0; what < VMRI_RES_BYTES; what++ )
+            CHECK_AT(info.usage.n[what], 0, "resource %u", what);
         CHECK_EQ(env_test_ports(p.b->domain), 0);
 
         /* And it can be used again. */
@@ -442,7 +443,7 @@ TEST(dev_soft_reset)
     env_test_preempt(0);
     CHECK_EQ(info_of(2, 0, &info), 0);
     CHECK_EQ(info.in_use, 0);
-    CHECK_EQ(info.usage.pinned_pages, 0);
+    CHECK_EQ(info.usage.n[VMRI_RES_PINNED], 0);
     CHECK_EQ(info_of(2, 1, &info), 0);
     CHECK_EQ(info.in_use, 0);
     CHECK_EQ(env_test_ports(p.b->domain), 0);

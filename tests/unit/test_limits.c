@@ -3,39 +3,60 @@
 #include "guest.h"
 #include "internal.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #undef memcpy
 #undef memset
 
+/* A device that is nothing but an account. */
 static struct vmri_dev *dev_new(void)
 {
     struct vmri_dev *dev = env_alloc(sizeof(*dev));
 
-    env_lock_init(&dev->lock, LEVEL_DEV);
-    vmri_limits_default(dev);
+    dev->owner = env_alloc(sizeof(*dev->owner));
+    vmri_limits_default(1000, dev->owner->limit);
     return dev;
+}
+
+static void dev_end(struct vmri_dev *dev)
+{
+    unsigned int i;
+
+    for ( i = 0; i < VMRI_RES_NR; i++ )
+    {
+        CHECK_AT(dev->usage[i], 0, "resource %u", i);
+        CHECK_AT(dev->owner->usage[i], 0, "resource %u", i);
+    }
+    env_free(dev->owner);
+    env_free(dev);
 }
 
 TEST(limits_charge_up_to_the_limit)
 {
     struct vmri_dev *dev = dev_new();
+    unsigned int i;
 
-    dev->limit[VMRI_RES_MR] = 10;
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 10), 0);
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 1), -ENOSPC);
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, ~0ULL), -ENOSPC);
-    vmri_uncharge(dev, VMRI_RES_MR, 3);
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 4), -ENOSPC);
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 3), 0);
+    for ( i = 0; i < VMRI_RES_NR; i++ )
+    {
+        dev->owner->limit[i] = 10;
+        CHECK_EQ(vmri_charge(dev, i, 10), 0);
+        CHECK_EQ(vmri_charge(dev, i, 1), -ENOSPC);
+        CHECK_EQ(vmri_charge(dev, i, ~0ULL), -ENOSPC);
+        vmri_uncharge(dev, i, 3);
+        CHECK_EQ(vmri_charge(dev, i, 4), -ENOSPC);
+        CHECK_EQ(vmri_charge(dev, i, 3), 0);
 
-    /* Lowered below what is used. */
-    dev->limit[VMRI_RES_MR] = 5;
-    CHECK_EQ(vmri_charge(dev, VMRI_RES_MR, 1), -ENOSPC);
-    CHECK(EXPECT_PANIC(vmri_uncharge(dev, VMRI_RES_MR, 11)));
-    env_unlock(&dev->lock);
-    vmri_uncharge(dev, VMRI_RES_MR, 10);
-    env_free(dev);
+        /* Lowered below what is used. */
+        dev->owner->limit[i] = 5;
+        CHECK_EQ(vmri_charge(dev, i, 1), -ENOSPC);
+        CHECK_EQ(vmri_charge(dev, i, 0), -ENOSPC);
+        CHECK_EQ(dev->usage[i], 10);
+        vmri_uncharge(dev, i, 10);
+        CHECK(EXPECT_PANIC(vmri_uncharge(dev, i, 1)));
+        dev->owner->usage[i] = 0;
+    }
+    dev_end(dev);
 }
 
 TEST(limits_memory_is_charged)
@@ -43,11 +64,12 @@ TEST(limits_memory_is_charged)
     struct vmri_dev *dev = dev_new();
     uint8_t *p;
 
-    dev->limit[VMRI_RES_BYTES] = 904;
+    dev->owner->limit[VMRI_RES_BYTES] = 904;
     p = vmri_alloc(dev, 904);
     CHECK(p);
     CHECK(all_bytes(p, 904, 0));
     CHECK_EQ(dev->usage[VMRI_RES_BYTES], 904);
+    CHECK_EQ(dev->owner->usage[VMRI_RES_BYTES], 904);
     CHECK(!vmri_alloc(dev, 1));
     vmri_free(dev, p, 904);
     vmri_free(dev, NULL, 10);
@@ -55,8 +77,42 @@ TEST(limits_memory_is_charged)
 
     env_test_fail(ENV_FAIL_ALLOC, 1);
     CHECK(!vmri_alloc(dev, 10));
-    CHECK_EQ(dev->usage[VMRI_RES_BYTES], 0);
-    env_free(dev);
+    dev_end(dev);
+}
+
+/* Many at once: never more than the limit, and in the end nothing. */
+enum { CHARGERS = 4, CHARGES = 2000, CHARGE_LIMIT = 10 };
+static struct vmri_dev *charged;
+
+static void *charge(void *unused)
+{
+    unsigned int n;
+
+    (void)unused;
+    for ( n = 0; n < CHARGES; n++ )
+    {
+        uint64_t much = n % 4 + 1;
+
+        if ( vmri_charge(charged, VMRI_RES_QP, much) )
+            continue;
+        CHECK(env_load(&charged->owner->usage[VMRI_RES_QP]) <= CHARGE_LIMIT);
+        vmri_uncharge(charged, VMRI_RES_QP, much);
+    }
+    return NULL;
+}
+
+THREAD_TEST(limits_hold_when_many_charge)
+{
+    pthread_t thread[CHARGERS];
+    unsigned int i;
+
+    charged = dev_new();
+    charged->owner->limit[VMRI_RES_QP] = CHARGE_LIMIT;
+    for ( i = 0; i < CHARGERS; i++ )
+        pthread_create(&thread[i], NULL, charge, NULL);
+    for ( i = 0; i < CHARGERS; i++ )
+        pthread_join(thread[i], NULL);
+    dev_end(charged);
 }
 
 /* A number of this project's main issue. */
@@ -77,8 +133,8 @@ TEST(limits_a_small_guest_costs_less_than_64k)
 
     /* The account has all of it but the tables of the domain and the fabric. */
     CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
-    CHECK(info.usage.bytes <= cost);
-    CHECK(info.usage.bytes >= cost - 12288);
+    CHECK(info.usage.n[VMRI_RES_BYTES] <= cost);
+    CHECK(info.usage.n[VMRI_RES_BYTES] >= cost - 12288);
     CHECK_EQ(mr_deregister(&mr), 0);
 }
 

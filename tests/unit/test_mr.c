@@ -614,7 +614,7 @@ TEST(mr_abandoned_registration_goes_with_the_device)
     CHECK_EQ(rc, 0);
     CHECK_EQ(env_test_page_refs(g->domain, long_mr.gfn), 0);
     CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
-    CHECK_EQ(info.usage.pinned_pages, 0);
+    CHECK_EQ(info.usage.n[VMRI_RES_PINNED], 0);
     CHECK_EQ(info.in_use, 0);
     CHECK(register_step(g, VMRI_CONTINUE) < 0);
 }
@@ -675,7 +675,7 @@ TEST(mr_pinned_pages_are_limited)
     struct guest_mr a = mr_pages(g, 1 << 20, 0, LAYOUT_SCATTERED), b = a;
     struct vmri_dev *dev = dev_of(g);
 
-    dev->limit[VMRI_RES_PINNED] = dev->usage[VMRI_RES_PINNED] + 256;
+    dev->owner->limit[VMRI_RES_PINNED] = dev->usage[VMRI_RES_PINNED] + 256;
     CHECK_EQ(try_mr(g, &a, g->pd, RW), 0);
     CHECK_EQ(try_mr(g, &b, g->pd, RW), -ENOSPC);
     CHECK_EQ(mr_deregister(&a), 0);

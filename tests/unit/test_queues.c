@@ -25,8 +25,12 @@ static bool push(struct guest_cq *cq, uint64_t wr_id, uint8_t status,
                  uint8_t flags)
 {
     struct vmri_cqe cqe = { .wr_id = wr_id, .status = status, .flags = flags };
+    struct vmri_cq *in = inside(cq);
+    const struct vmri_qp qp = {
+        .counters = vmri_type_counters(in->dev, VMRI_QPT_RC),
+    };
 
-    return vmri_cq_push(inside(cq), &cqe);
+    return vmri_cq_push(in, &qp, &cqe);
 }
 
 static unsigned int events(struct guest *g, unsigned int type)

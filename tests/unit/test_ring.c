@@ -209,7 +209,7 @@ TEST(ring_guest_meddles_between_the_steps)
             CHECK_EQ(guest_call(g, VMRI_OP_dev_destroy, NULL, 0), 0);
         CHECK_AT(pinned(g), 0, "case %u", i);
         if ( cases[i].ends && g->eq[0] )
-            CHECK_EQ(usage().bytes, before.bytes);
+            CHECK_EQ(usage().n[VMRI_RES_BYTES], before.n[VMRI_RES_BYTES]);
         if ( !cases[i].ends )
             g->eq[0] = NULL;
     }
@@ -240,8 +240,8 @@ TEST(ring_every_failure_undoes_all)
                 break;
             }
             CHECK(rc < 0);
-            CHECK_EQ(usage().bytes, before.bytes);
-            CHECK_EQ(usage().pinned_pages, before.pinned_pages);
+            CHECK_EQ(usage().n[VMRI_RES_BYTES], before.n[VMRI_RES_BYTES]);
+            CHECK_EQ(usage().n[VMRI_RES_PINNED], before.n[VMRI_RES_PINNED]);
             for ( i = 0; i < 65; i++ )
                 CHECK_EQ(env_test_page_refs(g->domain, cq->gfn + i), 0);
         }
@@ -253,7 +253,7 @@ TEST(ring_abandoned_creation_goes_with_the_device)
     struct guest *g = guest_new(1);
 
     CHECK_EQ(begin(g), -ERESTART);
-    CHECK_EQ(usage().pinned_pages >= PAGES, 1);
+    CHECK_EQ(usage().n[VMRI_RES_PINNED] >= PAGES, 1);
     CHECK_EQ(dom0_detach(1, g->dev), 0);
     CHECK_EQ(pinned(g), 0);
     CHECK_EQ(step(g, VMRI_CONTINUE), -ENODEV);

@@ -11,21 +11,24 @@
 struct field {
     const char *name;
     size_t offset;
-    size_t size;
 };
 
-#define FIELD(type, member) \
-    { #member, offsetof(struct type, member), \
-      sizeof(((struct type *)0)->member) }
+#define FIELD(type, member) { #member, offsetof(struct type, member) }
 
-static const struct field usage_fields[] = {
-    FIELD(vmri_usage, pds),
-    FIELD(vmri_usage, eqs),
-    FIELD(vmri_usage, cqs),
-    FIELD(vmri_usage, qps),
-    FIELD(vmri_usage, mrs),
-    FIELD(vmri_usage, pinned_pages),
-    FIELD(vmri_usage, bytes),
+/* VMRI_RES_*; a device has no devices. */
+static const char *const usage_names[VMRI_RES_NR] = {
+    [VMRI_RES_PD] = "pds",
+    [VMRI_RES_XRCD] = "xrcds",
+    [VMRI_RES_EQ] = "eqs",
+    [VMRI_RES_CQ] = "cqs",
+    [VMRI_RES_SRQ] = "srqs",
+    [VMRI_RES_QP] = "qps",
+    [VMRI_RES_MR] = "mrs",
+    [VMRI_RES_MW] = "mws",
+    [VMRI_RES_MCG] = "mcgs",
+    [VMRI_RES_MCG_QP] = "mcg_qps",
+    [VMRI_RES_PINNED] = "pinned_pages",
+    [VMRI_RES_BYTES] = "bytes",
 };
 
 static const struct field counter_fields[] = {
@@ -53,12 +56,21 @@ static void write_fields(struct writer *w, const char *name,
     size_t i;
 
     writer_open(w, name, '{');
-    for (i = 0; i < num; i++) {
-        const void *p = (const char *)base + fields[i].offset;
+    for (i = 0; i < num; i++)
+        write_number(w, fields[i].name,
+                     *(const uint64_t *)((const char *)base +
+                                         fields[i].offset));
+    writer_close(w, '}');
+}
 
-        write_number(w, fields[i].name, fields[i].size == sizeof(uint64_t)
-                     ? *(const uint64_t *)p : *(const uint32_t *)p);
-    }
+static void write_usage(struct writer *w, const struct vmri_usage *usage)
+{
+    unsigned int i;
+
+    writer_open(w, "usage", '{');
+    for (i = 0; i < VMRI_RES_NR; i++)
+        if (usage_names[i])
+            write_number(w, usage_names[i], usage->n[i]);
     writer_close(w, '}');
 }
 
@@ -114,11 +126,7 @@ static void info_device(struct writer *w, const struct vmri_ctl_info *info)
 {
     writer_open(w, NULL, '{');
     write_identity(w, info);
-    writer_open(w, "limits", '{');
-    write_number(w, "pinned_pages", info->max_pinned_pages);
-    writer_close(w, '}');
-    write_fields(w, "usage", usage_fields, ARRAY_SIZE(usage_fields),
-                 &info->usage);
+    write_usage(w, &info->usage);
     write_fields(w, "counters", counter_fields, ARRAY_SIZE(counter_fields),
                  &info->counters);
     writer_close(w, '}');

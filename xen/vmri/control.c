@@ -66,7 +66,6 @@ static void fill_info(struct vmri_ctl_info *info, struct vmri_dev *dev)
         .lid = dev->lid,
         .in_use = env_load(&dev->in_use),
         .guid = dev->guid,
-        .max_pinned_pages = dev->limit[VMRI_RES_PINNED],
     };
 
     vmri_usage_get(dev, &info->usage);

@@ -30,13 +30,14 @@ static bool cq_disarm(struct vmri_cq *cq, const struct vmri_cqe *cqe)
     return true;
 }
 
-static void cq_count(struct vmri_cq *cq, const struct vmri_cqe *cqe)
+static void cq_count(struct vmri_cq *cq, const struct vmri_qp *qp,
+                     const struct vmri_cqe *cqe)
 {
     vmri_count(cq->dev, completions, 1);
     if ( cqe->status == VMRI_WC_WR_FLUSH_ERR )
-        vmri_count(cq->dev, flushed, 1);
+        vmri_count_qp(qp, flushed, 1);
     else if ( cqe->status )
-        vmri_count(cq->dev, errors, 1);
+        vmri_count_qp(qp, errors, 1);
 }
 
 /* Write an entry.  False: there is no room, or once was none.  By cq->lock. */
@@ -58,9 +59,12 @@ static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
     return true;
 }
 
-bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe)
+bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
+                  struct vmri_cqe *cqe)
 {
     bool written, raise;
+
+    cqe->qpn = qp->qpn;
 
     env_lock(&cq->lock);
 
@@ -75,7 +79,7 @@ bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe)
     env_unlock(&cq->lock);
 
     if ( written )
-        cq_count(cq, cqe);
+        cq_count(cq, qp, cqe);
     if ( raise )
         vmri_event_raise(cq->eq, &cq->source,
                          written ? VMRI_EVENT_COMPLETION : VMRI_EVENT_CQ_ERR);

@@ -26,70 +26,87 @@ static uint64_t make_guid(uint32_t domid, uint32_t dev_id)
     return 0x02163efffe000000ULL | (domid & 0xffff) << 8 | dev_id;
 }
 
-static void dev_free(struct vmri_dev *dev)
+/* The tables of objects, and how their handles are made. */
+static const struct object_table {
+    size_t offset;              /* in struct vmri_dev */
+    const struct vmri_handle_format *format;
+} tables[] = {
+    { offsetof(struct vmri_dev, pds), &vmri_format_plain },
+    { offsetof(struct vmri_dev, eqs), &vmri_format_plain },
+    { offsetof(struct vmri_dev, cqs), &vmri_format_plain },
+    { offsetof(struct vmri_dev, qps), &vmri_format_qpn },
+    { offsetof(struct vmri_dev, mrs), &vmri_format_key },
+};
+
+static struct vmri_table *table_of(struct vmri_dev *dev, unsigned int i)
 {
-    vmri_table_fini(&dev->pds);
-    vmri_table_fini(&dev->eqs);
-    vmri_table_fini(&dev->cqs);
-    vmri_table_fini(&dev->qps);
-    vmri_table_fini(&dev->mrs);
-    env_free(dev);
+    return (void *)dev + tables[i].offset;
 }
 
-/* One slot for each object that the limit allows, and those not given out. */
-static int object_table(struct vmri_dev *dev, struct vmri_table *t,
-                        const struct vmri_handle_format *format,
-                        enum vmri_resource what)
+uint64_t vmri_dev_bytes(struct vmri_dev *dev)
 {
-    return vmri_table_init(t, format, dev->limit[what] + format->first);
+    uint64_t bytes = sizeof(*dev);
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(tables); i++ )
+        bytes += env_load(&table_of(dev, i)->bytes);
+
+    return bytes;
 }
 
-static struct vmri_dev *dev_alloc(struct domain *d)
+/* A device without number and place, charged to the domain. */
+static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
 {
-    struct vmri_dev *dev = env_alloc(sizeof(*dev));
+    struct vmri_dev *dev;
+    unsigned int i;
 
+    if ( vmri_domain_charge(vd, VMRI_RES_DEV, 1) )
+        return -ENOSPC;
+
+    if ( vmri_domain_charge(vd, VMRI_RES_BYTES, sizeof(*dev)) )
+        goto uncharge;
+
+    dev = env_alloc(sizeof(*dev));
     if ( !dev )
-        return NULL;
+        goto uncharge_bytes;
 
-    dev->domain = d;
+    dev->domain = vd->domain;
+    dev->owner = vd;
     env_lock_init(&dev->lock, LEVEL_DEV);
     INIT_LIST_HEAD(&dev->pending_mrs);
     INIT_LIST_HEAD(&dev->pending_regions);
-    vmri_limits_default(dev);
-
-    if ( object_table(dev, &dev->pds, &vmri_format_plain, VMRI_RES_PD) ||
-         object_table(dev, &dev->eqs, &vmri_format_plain, VMRI_RES_EQ) ||
-         object_table(dev, &dev->cqs, &vmri_format_plain, VMRI_RES_CQ) ||
-         object_table(dev, &dev->qps, &vmri_format_qpn, VMRI_RES_QP) ||
-         object_table(dev, &dev->mrs, &vmri_format_key, VMRI_RES_MR) )
-    {
-        dev_free(dev);
-        return NULL;
-    }
-
+    for ( i = 0; i < ARRAY_SIZE(tables); i++ )
+        vmri_table_init(table_of(dev, i), tables[i].format, 0, vd);
     vmri_park_init(&dev->park);
+    *out = dev;
 
-    return dev;
+    return 0;
+
+ uncharge_bytes:
+    vmri_domain_uncharge(vd, VMRI_RES_BYTES, sizeof(*dev));
+ uncharge:
+    vmri_domain_uncharge(vd, VMRI_RES_DEV, 1);
+
+    return -ENOMEM;
+}
+
+/* Its tables have gone.  Under vmri_control_lock, which keeps the domain's. */
+static void dev_free(struct vmri_dev *dev)
+{
+    vmri_domain_uncharge(dev->owner, VMRI_RES_BYTES, sizeof(*dev));
+    vmri_domain_uncharge(dev->owner, VMRI_RES_DEV, 1);
+    env_free(dev);
 }
 
 /* Find a place for the device and show it.  Under vmri_control_lock. */
 static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
 {
-    struct vmri_domain *vd;
-    int ret;
+    struct vmri_domain *vd = dev->owner;
+    int ret = vmri_table_reserve(&vd->devs, arg->dev_id, &dev->id);
 
-    if ( env_domain_dying(dev->domain) )
-        return -ESRCH;
-
-    vd = vmri_domain_make(dev->domain);
-    if ( !vd )
-        return -ENOMEM;
-
-    ret = vmri_table_reserve(&vd->devs, arg->dev_id, &dev->id);
     if ( ret )
         return ret == -EBUSY ? -EEXIST : ret;
 
-    dev->owner = vd;
     dev->guid = arg->guid ?: make_guid(env_domid(dev->domain), dev->id);
 
     ret = -ENOMEM;
@@ -113,31 +130,48 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
     return ret;
 }
 
-int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg)
+/* Under vmri_control_lock. */
+static int attach(struct domain *d, struct vmri_ctl_attach *arg)
 {
-    struct vmri_dev *dev = dev_alloc(d);
+    struct vmri_domain *vd;
+    struct vmri_dev *dev;
     int ret;
 
-    BUILD_BUG_ON(VMRI_DEV_ANY != VMRI_HANDLE_ANY);
+    if ( env_domain_dying(d) )
+        return -ESRCH;
 
-    if ( !dev )
+    vd = vmri_domain_make(d);
+    if ( !vd )
         return -ENOMEM;
 
-    env_lock(&vmri_control_lock);
-    ret = dev_place(dev, arg);
-    if ( !ret )
-    {
-        arg->dev_id = dev->id;
-        arg->lid = dev->lid;
-        arg->guid = dev->guid;
-    }
-    env_unlock(&vmri_control_lock);
+    ret = dev_alloc(vd, &dev);
+    if ( ret )
+        return ret;
 
+    ret = dev_place(dev, arg);
     if ( ret )
     {
         vmri_park_fini(&dev->park);
         dev_free(dev);
+        return ret;
     }
+
+    arg->dev_id = dev->id;
+    arg->lid = dev->lid;
+    arg->guid = dev->guid;
+
+    return 0;
+}
+
+int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg)
+{
+    int ret;
+
+    BUILD_BUG_ON(VMRI_DEV_ANY != VMRI_HANDLE_ANY);
+
+    env_lock(&vmri_control_lock);
+    ret = attach(d, arg);
+    env_unlock(&vmri_control_lock);
 
     return ret;
 }
@@ -161,21 +195,23 @@ static void dev_hide(struct vmri_dev *dev)
  */
 static int dev_demolish(struct vmri_dev *dev)
 {
-    struct vmri_domain *vd = dev->owner;
     int ret = vmri_dev_close(dev, false);
+    unsigned int i;
 
+    for ( i = 0; !ret && i < ARRAY_SIZE(tables); i++ )
+        vmri_table_fini(table_of(dev, i));
+
+    /* The domain's teardown waits for this, and no longer. */
     env_lock(&vmri_control_lock);
     dev->detaching = false;
     if ( !ret )
     {
         list_del(&dev->dying);
         vmri_fabric_put(dev->fabric);
-        vmri_table_release(&vd->devs, dev->id);
+        vmri_table_release(&dev->owner->devs, dev->id);
+        dev_free(dev);
     }
     env_unlock(&vmri_control_lock);
-
-    if ( !ret )
-        dev_free(dev);
 
     return ret;
 }
@@ -354,7 +390,7 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     /* What was passed over is charged until it is gone. */
     env_lock(&dev->lock);
     for ( what = 0; what < VMRI_RES_NR; what++ )
-        if ( dev->usage[what] )
+        if ( env_load(&dev->usage[what]) )
             ret = -ERESTART;
     if ( !ret )
     {
@@ -366,33 +402,43 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     return ret;
 }
 
+/* How many objects of a kind the device can have at the most. */
+static uint32_t most(const struct vmri_dev *dev, unsigned int what,
+                     const struct vmri_handle_format *format)
+{
+    return min_t(uint64_t, vmri_limit(dev, what), vmri_table_capacity(format));
+}
+
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
 {
+    /* An MR has less than 2^32 pages. */
+    const uint64_t pages = vmri_limit(dev, VMRI_RES_PINNED);
+
     *attr = (struct vmri_dev_attr){
         .node_guid = dev->guid,
         .sys_image_guid = dev->guid,
         .port_guid = dev->guid,
         .gid_prefix = GID_PREFIX,
-        .max_mr_size = dev->limit[VMRI_RES_PINNED] << VMRI_PAGE_SHIFT,
+        .max_mr_size = min_t(uint64_t, pages, ~0U) << VMRI_PAGE_SHIFT,
         .fabric = dev->fabric->id,
         .lid = dev->lid,
         .sm_lid = dev->lid,
         .pkey = PKEY_DEFAULT,
         .port_state = PORT_ACTIVE,
         .mtu = MTU_4096,
-        .max_pd = dev->limit[VMRI_RES_PD],
-        .max_eq = dev->limit[VMRI_RES_EQ],
-        .max_cq = dev->limit[VMRI_RES_CQ],
+        .max_pd = most(dev, VMRI_RES_PD, &vmri_format_plain),
+        .max_eq = most(dev, VMRI_RES_EQ, &vmri_format_plain),
+        .max_cq = most(dev, VMRI_RES_CQ, &vmri_format_plain),
         .max_cqe = VMRI_MAX_CQE,
-        .max_qp = dev->limit[VMRI_RES_QP],
+        .max_qp = most(dev, VMRI_RES_QP, &vmri_format_qpn),
         .max_qp_wr = VMRI_MAX_WR,
         .max_sge = VMRI_MAX_SGE,
         .max_inline = VMRI_MAX_INLINE,
-        .max_mr = dev->limit[VMRI_RES_MR],
+        .max_mr = most(dev, VMRI_RES_MR, &vmri_format_key),
         .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
         .max_msg_size = VMRI_MAX_MSG,
         .clock_khz = 1000000,
-        .max_pinned_pages = dev->limit[VMRI_RES_PINNED],
+        .max_pinned_pages = pages,
     };
 }
 

@@ -24,13 +24,9 @@ struct vmri_domain *vmri_domain_make(struct domain *d)
     if ( !vd )
         return NULL;
 
-    if ( vmri_table_init(&vd->devs, &vmri_format_dev, VMRI_MAX_DEVS) )
-    {
-        env_free(vd);
-        return NULL;
-    }
-
     vd->domain = d;
+    vmri_table_init(&vd->devs, &vmri_format_dev, VMRI_MAX_DEVS, NULL);
+    vmri_limits_default(env_domain_pages(d), vd->limit);
     INIT_LIST_HEAD(&vd->dying);
 
     list_for_each_entry ( pos, &domains, list )
@@ -47,6 +43,7 @@ int vmri_domain_teardown(struct domain *d)
 {
     struct vmri_domain **state = env_domain_state(d);
     struct vmri_domain *vd;
+    unsigned int what;
     int ret;
 
     /* An earlier attach is seen here, a later one sees a dying domain. */
@@ -65,6 +62,9 @@ int vmri_domain_teardown(struct domain *d)
     list_del(&vd->list);
     *state = NULL;
     env_unlock(&vmri_control_lock);
+
+    for ( what = 0; what < VMRI_RES_NR; what++ )
+        ASSERT(!vd->usage[what]);
 
     vmri_table_fini(&vd->devs);
     env_free(vd);

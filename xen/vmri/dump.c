@@ -8,7 +8,7 @@
  */
 #include "internal.h"
 
-#define LINE        160
+#define LINE        240
 #define PER_TABLE   64          /* objects shown of each table of a device */
 
 static void cf_check pd_line(char *line, const void *obj)
@@ -118,15 +118,24 @@ static bool object_line(char *line, struct vmri_dev *dev,
 
 static void dev_line(char *line, struct vmri_dev *dev)
 {
+    static const char *const names[VMRI_RES_NR] = {
+        "pd", "xrcd", "eq", "cq", "srq", "qp", "mr", "mw", "mcg", "mcg_qp",
+        "dev", "pages", "bytes",
+    };
     struct vmri_usage u;
+    unsigned int i;
+    int at;
+
+    at = snprintf(line, LINE, "d%u dev %u fabric %u lid %u guid %016lx%s:",
+                  env_domid(dev->domain), dev->id, dev->fabric->id, dev->lid,
+                  (unsigned long)dev->guid,
+                  env_load(&dev->in_use) ? " in use" : "");
 
     vmri_usage_get(dev, &u);
-    snprintf(line, LINE, "d%u dev %u fabric %u lid %u guid %016lx%s: "
-             "pd %u eq %u cq %u qp %u mr %u, pages %lu, bytes %lu",
-             env_domid(dev->domain), dev->id, dev->fabric->id, dev->lid,
-             (unsigned long)dev->guid, env_load(&dev->in_use) ? " in use" : "",
-             u.pds, u.eqs, u.cqs, u.qps, u.mrs, (unsigned long)u.pinned_pages,
-             (unsigned long)u.bytes);
+    for ( i = 0; i < VMRI_RES_NR && at < LINE; i++ )
+        if ( u.n[i] )
+            at += snprintf(line + at, LINE - at, " %s %lu", names[i],
+                           (unsigned long)u.n[i]);
 }
 
 /*

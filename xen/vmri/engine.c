@@ -59,7 +59,6 @@ static void complete(struct vmri_qp *qp)
     const struct vmri_tx *tx = &qp->tx;
     struct vmri_cqe cqe = {
         .wr_id = tx->wqe.wr_id,
-        .qpn = qp->qpn,
         .byte_len = tx->wqe.length,
         .status = tx->status,
         .vendor_err = tx->vendor_err,
@@ -68,17 +67,17 @@ static void complete(struct vmri_qp *qp)
 
     if ( !tx->status )
     {
-        vmri_count(qp->dev, tx_msgs, 1);
+        vmri_count_qp(qp, tx_msgs, 1);
         if ( tx->wqe.opcode == VMRI_WR_RDMA_READ )
-            vmri_count(qp->dev, rx_bytes, tx->wqe.length);
+            vmri_count_qp(qp, rx_bytes, tx->wqe.length);
         else
-            vmri_count(qp->dev, tx_bytes, tx->wqe.length);
+            vmri_count_qp(qp, tx_bytes, tx->wqe.length);
     }
 
     retire(qp);
 
     if ( (tx->status || (tx->wqe.flags & VMRI_SEND_SIGNALED)) &&
-         !vmri_cq_push(qp->scq, &cqe) )
+         !vmri_cq_push(qp->scq, qp, &cqe) )
         vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
 }
 
@@ -160,13 +159,12 @@ static void flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
 {
     struct vmri_cqe cqe = {
         .wr_id = wr_id,
-        .qpn = qp->qpn,
         .status = VMRI_WC_WR_FLUSH_ERR,
         .vendor_err = VMRI_VERR_FLUSHED,
         .opcode = opcode,
     };
 
-    vmri_cq_push(cq, &cqe);
+    vmri_cq_push(cq, qp, &cqe);
 }
 
 /*

@@ -135,6 +135,8 @@ void env_domain_put(struct domain *d);
 bool env_domain_dying(const struct domain *d);
 /* Its memory may be read and written: neither dying nor being saved. */
 bool env_domain_running(const struct domain *d);
+/* The most pages that it may have, of those that there are at all. */
+uint64_t env_domain_pages(const struct domain *d);
 /* Where the domain's VMRI state hangs; written under LEVEL_CONTROL only. */
 struct vmri_domain **env_domain_state(struct domain *d);
 

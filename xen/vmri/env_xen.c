@@ -90,6 +90,12 @@ bool env_domain_running(const struct domain *d)
     return !d->is_dying && !d->is_shutting_down;
 }
 
+/* For some domains, dom0 among them, max_pages is no limit at all. */
+uint64_t env_domain_pages(const struct domain *d)
+{
+    return min_t(uint64_t, d->max_pages, total_pages);
+}
+
 struct vmri_domain **env_domain_state(struct domain *d)
 {
     return &d->vmri;

@@ -14,12 +14,7 @@ static struct vmri_fabric *fabric_make(uint32_t id)
     if ( !f )
         return NULL;
 
-    if ( vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1) )
-    {
-        env_free(f);
-        return NULL;
-    }
-
+    vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1, NULL);
     f->id = id;
     list_add(&f->list, &fabrics);
 

@@ -31,8 +31,7 @@
  * ==============================================
  *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics, which
  *                  domains have state.
- *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`,
- *                  usage.
+ *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
  *   LEVEL_TABLE    table->lock: which slots are free.
  *   LEVEL_QP       qp->lock: state, attributes, receive queue.
  *   LEVEL_CQ       cq->lock: the producer index.
@@ -42,6 +41,9 @@
  * Two locks of one level are never held together.  No lock is held while bytes
  * are copied, while frames are taken or put, or while guest memory is accessed
  * through env_copy_*; rings are mapped and may be accessed under their lock.
+ *
+ * What is used and what may be used of limited things is counted without a
+ * lock (limits.c).
  *
  * The send queue has no lock but an owner: the CPU that set sq.busy.  It alone
  * reads the ring, changes `tx` and completes send requests.
@@ -97,8 +99,13 @@ struct vmri_slot {
     void *obj;              /* NULL: free */
 };
 
-/* Slots come in leaves of a page, allocated when first needed. */
+/*
+ * Slots come in leaves of a page, leaves in segments of which each is as long
+ * as all before it together; both are allocated when first needed.  So a table
+ * is as large as what is in it, and none of it ever moves.
+ */
 #define VMRI_LEAF_SLOTS (VMRI_PAGE_SIZE / sizeof(struct vmri_slot))
+#define VMRI_SEGMENTS   17
 
 struct vmri_leaf {
     struct vmri_slot *slot; /* atomic: set once */
@@ -120,14 +127,15 @@ struct vmri_handle_format {
 
 struct vmri_table {
     const struct vmri_handle_format *format;
+    struct vmri_domain *payer;  /* whose memory it is; NULL: nobody's */
     env_lock_t lock;        /* LEVEL_TABLE */
     uint32_t max;           /* slots; indices below this */
-    uint32_t leaves;        /* length of leaf[] */
+    uint32_t top;           /* by lock: leaves that exist are below this */
     uint32_t used;          /* by lock: slots */
     uint32_t slots;         /* by lock: of the leaves that exist */
     uint32_t next;          /* by lock: where to search for a free one first */
-    struct vmri_leaf *leaf;
     uint64_t bytes;         /* by lock: memory of all this */
+    struct vmri_leaf *segment[VMRI_SEGMENTS];   /* atomic: set once */
 };
 
 extern const struct vmri_handle_format vmri_format_plain;   /* PD, EQ, CQ */
@@ -136,10 +144,14 @@ extern const struct vmri_handle_format vmri_format_key;
 extern const struct vmri_handle_format vmri_format_lid;     /* of a fabric */
 extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
 
-int vmri_table_init(struct vmri_table *t,
-                    const struct vmri_handle_format *format, uint32_t max);
-/* All slots must be free.  A table that was never initialised may be given. */
+/* max 0: as many as the format can name.  Takes no memory yet. */
+void vmri_table_init(struct vmri_table *t,
+                     const struct vmri_handle_format *format, uint32_t max,
+                     struct vmri_domain *payer);
+/* All slots must be free. */
 void vmri_table_fini(struct vmri_table *t);
+/* The largest number of objects that a table of this format can hold. */
+uint32_t vmri_table_capacity(const struct vmri_handle_format *format);
 /*
  * Take a free slot; the object is not visible yet.  want is a handle, or
  * VMRI_HANDLE_ANY.  Handles with a generation are given out in turns, so that
@@ -176,24 +188,17 @@ struct vmri_fabric {
     struct vmri_table lids;     /* LID -> device */
 };
 
-/* Made with a domain's first device, freed by its teardown. */
+/*
+ * Made when dom0 first attaches a device or sets a limit, freed by the domain's
+ * teardown.
+ */
 struct vmri_domain {
     struct list_head list;      /* by vmri_control_lock; in order of domid */
     struct domain *domain;
     struct vmri_table devs;     /* dev_id -> device */
     struct list_head dying;     /* by vmri_control_lock: being detached */
-};
-
-/* What a domain may use, per device.  One table, one place to charge. */
-enum vmri_resource {
-    VMRI_RES_PD,
-    VMRI_RES_EQ,
-    VMRI_RES_CQ,
-    VMRI_RES_QP,
-    VMRI_RES_MR,
-    VMRI_RES_PINNED,            /* pages */
-    VMRI_RES_BYTES,             /* hypervisor memory */
-    VMRI_RES_NR
+    uint64_t usage[VMRI_RES_NR];/* atomic; of all devices together */
+    uint64_t limit[VMRI_RES_NR];/* atomic; written by vmri_control_lock */
 };
 
 /* Where parked queues wait (park.c). */
@@ -220,8 +225,7 @@ struct vmri_dev {
     env_lock_t lock;            /* LEVEL_DEV */
     bool in_use;                /* by lock: objects may be created */
     bool closing;               /* by lock: being emptied */
-    uint64_t usage[VMRI_RES_NR];/* by lock */
-    uint64_t limit[VMRI_RES_NR];
+    uint64_t usage[VMRI_RES_NR];/* atomic: what its objects have */
 
     struct vmri_table pds;
     struct vmri_table eqs;
@@ -236,26 +240,44 @@ struct vmri_dev {
     bool detaching;             /* by vmri_control_lock: a call is at it */
 
     struct vmri_park park;
-    struct vmri_counters counters;      /* atomic, relaxed */
+    /* Atomic, relaxed.  What is counted by type is 0 in `counters`. */
+    struct vmri_counters counters;
+    struct vmri_qp_counters types[VMRI_STAT_NR];
 };
 
+/* Count what a device does, and what a queue pair does, for its type. */
 #define vmri_count(dev, field, n)   \
     env_add(&(dev)->counters.field, (uint64_t)(n))
+#define vmri_count_qp(qp, field, n) \
+    env_add(&(qp)->counters->field, (uint64_t)(n))
 
 extern env_lock_t vmri_control_lock;
 
 /*
- * limits.c.  Charge n of a resource: 0 or -ENOSPC.  dev->lock is taken inside.
- * vmri_alloc charges bytes and gives zeroed memory, NULL for either lack.
+ * limits.c.  Charge n of VMRI_RES_* to a device's domain: 0 or -ENOSPC.  No lock
+ * is taken.  vmri_alloc charges bytes and gives zeroed memory, NULL for either
+ * lack.
  */
-int vmri_charge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
-void vmri_uncharge(struct vmri_dev *dev, enum vmri_resource what, uint64_t n);
+int vmri_charge(struct vmri_dev *dev, unsigned int what, uint64_t n);
+void vmri_uncharge(struct vmri_dev *dev, unsigned int what, uint64_t n);
 void *vmri_alloc(struct vmri_dev *dev, size_t bytes);
 void vmri_free(struct vmri_dev *dev, void *p, size_t bytes);
-void vmri_limits_default(struct vmri_dev *dev);
-/* What is charged to the device, and the memory of its tables. */
+/* The same for what is of no device's objects: devices, and their tables. */
+int vmri_domain_charge(struct vmri_domain *vd, unsigned int what, uint64_t n);
+void vmri_domain_uncharge(struct vmri_domain *vd, unsigned int what,
+                          uint64_t n);
+/* What a domain of that many pages may use unless told otherwise. */
+void vmri_limits_default(uint64_t pages, uint64_t limit[VMRI_RES_NR]);
+/* How much of it the device's domain may use. */
+uint64_t vmri_limit(const struct vmri_dev *dev, unsigned int what);
+/* What is charged to the device, and the memory of itself and its tables. */
 void vmri_usage_get(struct vmri_dev *dev, struct vmri_usage *usage);
 void vmri_counters_get(const struct vmri_dev *dev, struct vmri_counters *to);
+void vmri_type_counters_get(const struct vmri_dev *dev, unsigned int type,
+                            struct vmri_qp_counters *to);
+/* Where a queue pair of type VMRI_QPT_* counts. */
+struct vmri_qp_counters *vmri_type_counters(struct vmri_dev *dev,
+                                            unsigned int type);
 
 /* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
 /* Made when new; NULL: no memory. */
@@ -317,6 +339,8 @@ int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg);
  */
 int vmri_dev_close(struct vmri_dev *dev, bool again);
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr);
+/* The memory of the device itself and of its tables. */
+uint64_t vmri_dev_bytes(struct vmri_dev *dev);
 
 /* ---- protection domains (pd.c) ---- */
 
@@ -427,6 +451,8 @@ void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s);
 
 /* ---- completion queues (cq.c) ---- */
 
+struct vmri_qp;
+
 struct vmri_cq {
     uint32_t handle;
     uint32_t users;             /* by dev->lock */
@@ -444,13 +470,14 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
                    struct vmri_call *call);
 int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 /*
- * Write a completion and raise the event if the guest waits for one (an error
- * counts as solicited).  cqe->timestamp is filled in, the device's counters of
- * completions follow.  False: the CQ is full or was before; it is dead then,
- * VMRI_EVENT_CQ_ERR has been raised, and the caller puts its QP into the error
- * state.
+ * Write a completion of a QP and raise the event if the guest waits for one (an
+ * error counts as solicited).  cqe->timestamp and cqe->qpn are filled in, the
+ * counters of completions and errors follow.  False: the CQ is full or was
+ * before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the caller
+ * puts its QP into the error state.
  */
-bool vmri_cq_push(struct vmri_cq *cq, struct vmri_cqe *cqe);
+bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
+                  struct vmri_cqe *cqe);
 
 /* ---- memory regions (mr.c) ---- */
 

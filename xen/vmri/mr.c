@@ -374,7 +374,7 @@ static int check_register(const struct vmri_dev *dev,
 {
     const uint32_t remote = VMRI_ACCESS_REMOTE_WRITE |
                             VMRI_ACCESS_REMOTE_ATOMIC;
-    const uint64_t max = dev->limit[VMRI_RES_PINNED] << VMRI_PAGE_SHIFT;
+    const uint64_t max = vmri_limit(dev, VMRI_RES_PINNED) << VMRI_PAGE_SHIFT;
     uint64_t pages;
 
     if ( (arg->access & ~VMRI_ACCESS_MR) || arg->offset >= VMRI_PAGE_SIZE ||

@@ -50,53 +50,136 @@ static uint32_t make_handle(const struct vmri_handle_format *f, uint32_t index,
     return (index << f->index_shift) | (gen << f->gen_shift);
 }
 
-int vmri_table_init(struct vmri_table *t,
-                    const struct vmri_handle_format *format, uint32_t max)
+uint32_t vmri_table_capacity(const struct vmri_handle_format *format)
 {
+    return (1U << format->index_bits) - format->first;
+}
+
+void vmri_table_init(struct vmri_table *t,
+                     const struct vmri_handle_format *format, uint32_t max,
+                     struct vmri_domain *payer)
+{
+    memset(t, 0, sizeof(*t));
     env_lock_init(&t->lock, LEVEL_TABLE);
     t->format = format;
-    t->max = max;
-    t->leaves = (max + VMRI_LEAF_SLOTS - 1) / VMRI_LEAF_SLOTS;
-    t->used = 0;
-    t->slots = 0;
+    t->payer = payer;
+    t->max = max ?: 1U << format->index_bits;
     t->next = format->first;
-    t->bytes = t->leaves * sizeof(*t->leaf);
-    t->leaf = env_alloc(t->bytes);
+}
 
-    return t->leaf ? 0 : -ENOMEM;
+/* ---- the memory of a table, by its lock ---- */
+
+static void pay_back(struct vmri_table *t, size_t bytes)
+{
+    if ( t->payer )
+        vmri_domain_uncharge(t->payer, VMRI_RES_BYTES, bytes);
+    env_store(&t->bytes, t->bytes - bytes);
+}
+
+static int pay(struct vmri_table *t, size_t bytes)
+{
+    if ( t->payer && vmri_domain_charge(t->payer, VMRI_RES_BYTES, bytes) )
+        return -ENOMEM;
+    env_store(&t->bytes, t->bytes + bytes);
+
+    return 0;
+}
+
+/* Segment s has the leaves from 2^(s - 1) on, as many as that; the first one. */
+static uint32_t segment_leaves(unsigned int s)
+{
+    return s ? 1U << (s - 1) : 1;
+}
+
+static unsigned int segment_of(uint32_t leaf, uint32_t *offset)
+{
+    unsigned int s = leaf ? 32 - __builtin_clz(leaf) : 0;
+
+    *offset = leaf - (s ? segment_leaves(s) : 0);
+
+    return env_nospec(s, VMRI_SEGMENTS);
+}
+
+/* The leaf with a slot, whether it has memory or not; NULL: no segment. */
+static struct vmri_leaf *leaf_at(const struct vmri_table *t, uint32_t leaf)
+{
+    uint32_t offset;
+    unsigned int s = segment_of(leaf, &offset);
+    struct vmri_leaf *segment = env_load_acquire(&t->segment[s]);
+
+    return segment ? segment + offset : NULL;
+}
+
+static int segment_make(struct vmri_table *t, unsigned int s)
+{
+    size_t bytes = segment_leaves(s) * sizeof(struct vmri_leaf);
+    struct vmri_leaf *segment;
+
+    if ( t->segment[s] )
+        return 0;
+    if ( pay(t, bytes) )
+        return -ENOMEM;
+
+    segment = env_alloc(bytes);
+    if ( !segment )
+    {
+        pay_back(t, bytes);
+        return -ENOMEM;
+    }
+
+    env_store_release(&t->segment[s], segment);
+
+    return 0;
+}
+
+/* Give leaf l its slots. */
+static int leaf_make(struct vmri_table *t, uint32_t l)
+{
+    uint32_t offset;
+    unsigned int s = segment_of(l, &offset);
+    struct vmri_slot *slot;
+
+    if ( segment_make(t, s) || pay(t, VMRI_PAGE_SIZE) )
+        return -ENOMEM;
+
+    slot = env_alloc_page();
+    if ( !slot )
+    {
+        pay_back(t, VMRI_PAGE_SIZE);
+        return -ENOMEM;
+    }
+
+    t->slots += VMRI_LEAF_SLOTS;
+    env_store_release(&t->segment[s][offset].slot, slot);
+    if ( l >= t->top )
+        env_store(&t->top, l + 1);
+
+    return 0;
 }
 
 void vmri_table_fini(struct vmri_table *t)
 {
+    unsigned int s;
     uint32_t i;
-
-    if ( !t->leaf )
-        return;
 
     ASSERT(!t->used);
 
-    for ( i = 0; i < t->leaves; i++ )
-        if ( t->leaf[i].slot )
-            env_free_page(t->leaf[i].slot);
+    for ( s = 0; s < VMRI_SEGMENTS; s++ )
+    {
+        if ( !t->segment[s] )
+            continue;
 
-    env_free(t->leaf);
-    t->leaf = NULL;
+        for ( i = 0; i < segment_leaves(s); i++ )
+            if ( t->segment[s][i].slot )
+                env_free_page(t->segment[s][i].slot);
+        env_free(t->segment[s]);
+        t->segment[s] = NULL;
+    }
+
+    pay_back(t, t->bytes);
 }
 
-/* By t->lock. */
-static int leaf_make(struct vmri_table *t, struct vmri_leaf *leaf)
-{
-    struct vmri_slot *slot = env_alloc_page();
-
-    if ( !slot )
-        return -ENOMEM;
-
-    t->slots += VMRI_LEAF_SLOTS;
-    env_store(&t->bytes, t->bytes + VMRI_PAGE_SIZE);
-    env_store_release(&leaf->slot, slot);
-
-    return 0;
-}
+/* ---- slots ---- */
 
 /*
  * Search for a free slot from *index on, around once; the starting leaf comes
@@ -110,24 +193,32 @@ static int find_free(struct vmri_table *t, uint32_t *index)
 {
     const bool lowest = !t->format->gen_bits;
     const bool grow = lowest || t->used * 2 >= t->slots;
+    const uint32_t last = (t->max - 1) / VMRI_LEAF_SLOTS;
+    /* The leaves that there are, and one to be added. */
+    const uint32_t span = min(t->top, last) + 1;
     uint32_t first = *index / VMRI_LEAF_SLOTS;
     uint32_t i = *index % VMRI_LEAF_SLOTS;
     int ret = -ENOSPC;
     uint32_t n;
 
-    for ( n = 0; n <= t->leaves; n++, i = 0 )
+    for ( n = 0; n <= span; n++, i = 0 )
     {
-        uint32_t l = (first + n) % t->leaves;
-        struct vmri_leaf *leaf = &t->leaf[l];
+        uint32_t l = (first + n) % span;
+        struct vmri_leaf *leaf = leaf_at(t, l);
 
-        if ( !leaf->slot && grow && leaf_make(t, leaf) )
+        if ( (!leaf || !leaf->slot) && grow )
         {
-            ret = -ENOMEM;
-            if ( lowest )
-                break;
+            if ( !leaf_make(t, l) )
+                leaf = leaf_at(t, l);
+            else
+            {
+                ret = -ENOMEM;
+                if ( lowest )
+                    break;
+            }
         }
 
-        if ( !leaf->slot || leaf->used == VMRI_LEAF_SLOTS )
+        if ( !leaf || !leaf->slot || leaf->used == VMRI_LEAF_SLOTS )
             continue;
 
         for ( ; i < VMRI_LEAF_SLOTS; i++ )
@@ -147,15 +238,21 @@ static int find_wanted(struct vmri_table *t, uint32_t want, uint32_t *index)
 {
     const struct vmri_handle_format *f = t->format;
     struct vmri_leaf *leaf;
+    uint32_t l;
 
     *index = index_of(f, want);
     if ( *index >= t->max || make_handle(f, *index, gen_of(f, want)) != want )
         return -EINVAL;
 
     *index = env_nospec(*index, t->max);
-    leaf = &t->leaf[*index / VMRI_LEAF_SLOTS];
-    if ( !leaf->slot && leaf_make(t, leaf) )
-        return -ENOMEM;
+    l = *index / VMRI_LEAF_SLOTS;
+    leaf = leaf_at(t, l);
+    if ( !leaf || !leaf->slot )
+    {
+        if ( leaf_make(t, l) )
+            return -ENOMEM;
+        leaf = leaf_at(t, l);
+    }
 
     return env_load(&leaf->slot[*index % VMRI_LEAF_SLOTS].obj) ? -EBUSY : 0;
 }
@@ -180,7 +277,7 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle)
 
     if ( !ret )
     {
-        leaf = &t->leaf[index / VMRI_LEAF_SLOTS];
+        leaf = leaf_at(t, index / VMRI_LEAF_SLOTS);
         slot = &leaf->slot[index % VMRI_LEAF_SLOTS];
         env_store(&leaf->used, leaf->used + 1);
         t->used++;
@@ -205,13 +302,15 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle)
 static struct vmri_slot *find_slot(const struct vmri_table *t, uint32_t handle)
 {
     uint32_t index = index_of(t->format, handle);
+    const struct vmri_leaf *leaf;
     struct vmri_slot *slot;
 
     if ( unlikely(index >= t->max) )
         return NULL;
 
     index = env_nospec(index, t->max);
-    slot = env_load_acquire(&t->leaf[index / VMRI_LEAF_SLOTS].slot);
+    leaf = leaf_at(t, index / VMRI_LEAF_SLOTS);
+    slot = leaf ? env_load_acquire(&leaf->slot) : NULL;
 
     return slot ? slot + index % VMRI_LEAF_SLOTS : NULL;
 }
@@ -228,7 +327,7 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle)
 {
     const struct vmri_handle_format *f = t->format;
     struct vmri_slot *slot = find_slot(t, handle);
-    struct vmri_leaf *leaf = &t->leaf[index_of(f, handle) / VMRI_LEAF_SLOTS];
+    struct vmri_leaf *leaf = leaf_at(t, index_of(f, handle) / VMRI_LEAF_SLOTS);
 
     env_lock(&t->lock);
     env_store(&slot->obj, (void *)NULL);
@@ -311,12 +410,14 @@ void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
 
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle)
 {
-    while ( *index < t->max )
+    const uint64_t end = min_t(uint64_t, t->max, (uint64_t)env_load(&t->top) *
+                                                 VMRI_LEAF_SLOTS);
+
+    while ( *index < end )
     {
-        uint32_t i = env_nospec(*index, t->max);
-        struct vmri_leaf *leaf = &t->leaf[i / VMRI_LEAF_SLOTS];
-        struct vmri_slot *slot = env_load_acquire(&leaf->slot);
-        uint32_t ref;
+        uint32_t i = env_nospec(*index, end), ref;
+        const struct vmri_leaf *leaf = leaf_at(t, i / VMRI_LEAF_SLOTS);
+        struct vmri_slot *slot = leaf ? env_load_acquire(&leaf->slot) : NULL;
 
         if ( !slot || !env_load(&leaf->used) )
         {

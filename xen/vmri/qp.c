@@ -214,6 +214,7 @@ static int qp_alloc(struct vmri_dev *dev, uint8_t type,
     }
 
     qp->dev = dev;
+    qp->counters = vmri_type_counters(dev, type);
     if ( type != VMRI_QPT_RC )
         qp->rx_sge = (struct vmri_sge *)(qp + 1);
     *result = qp;

@@ -81,6 +81,7 @@ struct vmri_qp {
     struct vmri_cq *scq;
     struct vmri_cq *rcq;
     struct vmri_eq *eq;
+    struct vmri_qp_counters *counters;  /* of its type, the device's */
     uint8_t type;
     uint32_t max_inline;
     struct vmri_rings rings;

@@ -66,7 +66,6 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe)
 {
     cqe->wr_id = rx->wr_id;
-    cqe->qpn = qp->qpn;
 
     if ( !vmri_qp_datagram(qp) )
     {
@@ -78,12 +77,12 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
 
     if ( !cqe->status )
     {
-        vmri_count(qp->dev, rx_msgs, 1);
-        vmri_count(qp->dev, rx_bytes, cqe->byte_len -
-                   (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
+        vmri_count_qp(qp, rx_msgs, 1);
+        vmri_count_qp(qp, rx_bytes, cqe->byte_len -
+                      (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
     }
 
-    if ( vmri_cq_push(qp->rcq, cqe) )
+    if ( vmri_cq_push(qp->rcq, qp, cqe) )
         return true;
 
     vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);

@@ -111,7 +111,7 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 {
     struct vmri_qp *peer;
 
-    vmri_count(qp->dev, retries, 1);
+    vmri_count_qp(qp, retries, 1);
     if ( !qp->tx.retry )
         return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
     qp->tx.retry--;
@@ -136,7 +136,7 @@ static enum vmri_step wait_for_receive(struct vmri_qp *qp,
 {
     bool posted;
 
-    vmri_count(qp->dev, rnr, 1);
+    vmri_count_qp(qp, rnr, 1);
     if ( !qp->tx.rnr )
         return vmri_fail(qp, VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV);
     if ( qp->tx.rnr != 7 )
@@ -232,11 +232,11 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
 
     if ( !qp->tx.claimed )
     {
-        vmri_count(peer->dev, rx_msgs, 1);
+        vmri_count_qp(peer, rx_msgs, 1);
         if ( wqe->opcode == VMRI_WR_RDMA_READ )
-            vmri_count(peer->dev, tx_bytes, wqe->length);
+            vmri_count_qp(peer, tx_bytes, wqe->length);
         else
-            vmri_count(peer->dev, rx_bytes, wqe->length);
+            vmri_count_qp(peer, rx_bytes, wqe->length);
 
         return VMRI_STEP_DONE;
     }
