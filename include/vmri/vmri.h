@@ -570,7 +570,7 @@ struct vmri_counters {
 	uint64_t flushed;		/* completions with a flush error */
 	uint64_t rnr;			/* times a send found no receive */
 	uint64_t retries;		/* times a send found no peer */
-	uint64_t ud_drops;		/* datagrams dropped: no peer or no receive */
+	uint64_t ud_drops;		/* UD, UC: messages that reached nobody */
 	uint64_t qkey_violations;
 	uint64_t reserved;
 };

@@ -176,7 +176,7 @@ struct guest_conn {
 long qp_modify(struct guest_qp *qp, struct vmri_qp_modify *arg);
 long qp_query(struct guest_qp *qp, struct vmri_qp_modify *arg);
 unsigned int qp_state(struct guest_qp *qp);
-/* All that an RC or UD QP needs for the step to `state`. */
+/* All that an RC, UC or UD QP needs for the step to `state`. */
 void qp_attr(struct guest_qp *qp, struct guest_qp *peer, unsigned int state,
              const struct guest_conn *conn, struct vmri_qp_modify *arg);
 void qp_to(struct guest_qp *qp, struct guest_qp *peer, unsigned int state,

@@ -123,12 +123,19 @@ unsigned int qp_state(struct guest_qp *qp)
     return arg.state;
 }
 
+static bool is_connected(const struct guest_qp *qp)
+{
+    return qp->arg.type == VMRI_QPT_RC || qp->arg.type == VMRI_QPT_UC;
+}
+
 static void attr_init(struct guest_qp *qp, const struct guest_conn *conn,
                       struct vmri_qp_modify *arg)
 {
-    arg->mask |= VMRI_QPA_PKEY_INDEX | VMRI_QPA_PORT;
+    arg->mask |= VMRI_QPA_PKEY_INDEX;
+    if ( qp->arg.type >= VMRI_QPT_RC )
+        arg->mask |= VMRI_QPA_PORT;
     arg->port = 1;
-    if ( qp->arg.type == VMRI_QPT_RC )
+    if ( is_connected(qp) )
     {
         arg->mask |= VMRI_QPA_ACCESS_FLAGS;
         arg->access_flags = or_default(conn->access, VMRI_ACCESS_LOCAL_WRITE |
@@ -145,11 +152,12 @@ static void attr_init(struct guest_qp *qp, const struct guest_conn *conn,
 static void attr_rtr(struct guest_qp *qp, struct guest_qp *peer,
                      const struct guest_conn *conn, struct vmri_qp_modify *arg)
 {
-    if ( qp->arg.type != VMRI_QPT_RC )
+    if ( !is_connected(qp) )
         return;
     arg->mask |= VMRI_QPA_AV | VMRI_QPA_PATH_MTU | VMRI_QPA_DEST_QPN |
-                 VMRI_QPA_RQ_PSN | VMRI_QPA_MAX_DEST_RD_ATOMIC |
-                 VMRI_QPA_MIN_RNR_TIMER;
+                 VMRI_QPA_RQ_PSN;
+    if ( qp->arg.type == VMRI_QPT_RC )
+        arg->mask |= VMRI_QPA_MAX_DEST_RD_ATOMIC | VMRI_QPA_MIN_RNR_TIMER;
     arg->path_mtu = 5;
     arg->dest_qpn = peer->qpn;
     arg->max_dest_rd_atomic = 1;

@@ -9,7 +9,7 @@
 #undef memcpy
 #undef memset
 
-#define TICK    65536ULL
+#define TICK    4096ULL
 #define SECOND  1000000000ULL
 
 struct parking {

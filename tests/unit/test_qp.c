@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* qp.c, qpstate.c: creation, and every transition with every attribute. */
 #include "pair.h"
+#include "internal.h"
+
+#undef memcpy
+#undef memset
 
 #define A(name) VMRI_QPA_##name
 
@@ -11,47 +15,79 @@ struct rule {
     uint32_t required, optional;
 };
 
-#define RC(from, to, required, optional) \
-    { VMRI_QPT_RC, VMRI_QPS_##from, VMRI_QPS_##to, required, optional }
-#define UD(from, to, required, optional) \
-    { VMRI_QPT_UD, VMRI_QPS_##from, VMRI_QPS_##to, required, optional }
-#define GSI(from, to, required, optional) \
-    { VMRI_QPT_GSI, VMRI_QPS_##from, VMRI_QPS_##to, required, optional }
+#define R(type, from, to, required, optional)                               \
+    { VMRI_QPT_##type, VMRI_QPS_##from, VMRI_QPS_##to, required, optional }
+
+#define CONN    (A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN))
+#define PATIENT (A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | A(MAX_QP_RD_ATOMIC))
+#define RESP    (A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER))
+#define INIT3   (A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS))
+#define CUR_ACC (A(CUR_STATE) | A(ACCESS_FLAGS))
+#define KEYS    (A(PKEY_INDEX) | A(QKEY))
 
 static const struct rule rules[] = {
-    RC(RESET, INIT, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS), 0),
-    RC(INIT, INIT, 0, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS)),
-    RC(INIT, RTR, A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN) |
-                  A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER),
-       A(ACCESS_FLAGS) | A(PKEY_INDEX)),
-    RC(RTR, RTS, A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | A(SQ_PSN) |
-                 A(MAX_QP_RD_ATOMIC), A(ACCESS_FLAGS) | A(MIN_RNR_TIMER)),
-    RC(RTS, RTS, 0, A(ACCESS_FLAGS) | A(MIN_RNR_TIMER)),
-    RC(RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
-    RC(SQD, RTS, 0, A(ACCESS_FLAGS) | A(MIN_RNR_TIMER)),
-    RC(SQD, SQD, 0, A(PORT) | A(AV) | A(TIMEOUT) | A(RETRY_CNT) |
-                    A(RNR_RETRY) | A(MAX_QP_RD_ATOMIC) |
-                    A(MAX_DEST_RD_ATOMIC) | A(ACCESS_FLAGS) | A(PKEY_INDEX) |
-                    A(MIN_RNR_TIMER)),
-    UD(RESET, INIT, A(PKEY_INDEX) | A(PORT) | A(QKEY), 0),
-    UD(INIT, INIT, 0, A(PKEY_INDEX) | A(PORT) | A(QKEY)),
-    UD(INIT, RTR, 0, A(PKEY_INDEX) | A(QKEY)),
-    UD(RTR, RTS, A(SQ_PSN), A(QKEY)),
-    UD(RTS, RTS, 0, A(QKEY)),
-    UD(RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
-    UD(SQD, RTS, 0, A(QKEY)),
-    UD(SQD, SQD, 0, A(PKEY_INDEX) | A(QKEY)),
-    UD(SQE, RTS, 0, A(QKEY)),
-    GSI(RESET, INIT, A(PKEY_INDEX) | A(QKEY), A(PORT)),
-    GSI(INIT, INIT, 0, A(PKEY_INDEX) | A(PORT) | A(QKEY)),
-    GSI(INIT, RTR, 0, A(PKEY_INDEX) | A(QKEY)),
-    GSI(RTR, RTS, A(SQ_PSN), A(QKEY)),
-    GSI(RTS, RTS, 0, A(QKEY)),
-    GSI(RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
-    GSI(SQD, RTS, 0, A(QKEY)),
-    GSI(SQD, SQD, 0, A(PKEY_INDEX) | A(QKEY)),
-    GSI(SQE, RTS, 0, A(QKEY)),
+    R(RC, RESET, INIT, INIT3, 0),
+    R(RC, INIT, INIT, 0, INIT3),
+    R(RC, INIT, RTR, CONN | RESP, A(ACCESS_FLAGS) | A(PKEY_INDEX)),
+    R(RC, RTR, RTS, PATIENT | A(SQ_PSN), CUR_ACC | A(MIN_RNR_TIMER)),
+    R(RC, RTS, RTS, 0, CUR_ACC | A(MIN_RNR_TIMER)),
+    R(RC, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
+    R(RC, SQD, RTS, 0, CUR_ACC | A(MIN_RNR_TIMER)),
+    R(RC, SQD, SQD, 0, A(AV) | PATIENT | RESP | INIT3),
+
+    R(UC, RESET, INIT, INIT3, 0),
+    R(UC, INIT, INIT, 0, INIT3),
+    R(UC, INIT, RTR, CONN, A(ACCESS_FLAGS) | A(PKEY_INDEX)),
+    R(UC, RTR, RTS, A(SQ_PSN), CUR_ACC),
+    R(UC, RTS, RTS, 0, CUR_ACC),
+    R(UC, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
+    R(UC, SQD, RTS, 0, CUR_ACC),
+    R(UC, SQD, SQD, 0, A(AV) | A(ACCESS_FLAGS) | A(PKEY_INDEX)),
+    R(UC, SQE, RTS, 0, CUR_ACC),
+
+    R(XRC_INI, RESET, INIT, INIT3, 0),
+    R(XRC_INI, INIT, INIT, 0, INIT3),
+    R(XRC_INI, INIT, RTR, CONN, A(ACCESS_FLAGS) | A(PKEY_INDEX)),
+    R(XRC_INI, RTR, RTS, PATIENT | A(SQ_PSN), CUR_ACC),
+    R(XRC_INI, RTS, RTS, 0, CUR_ACC),
+    R(XRC_INI, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
+    R(XRC_INI, SQD, RTS, 0, CUR_ACC),
+    R(XRC_INI, SQD, SQD, 0, A(AV) | PATIENT | INIT3),
+
+    R(XRC_TGT, RESET, INIT, INIT3, 0),
+    R(XRC_TGT, INIT, INIT, 0, INIT3),
+    R(XRC_TGT, INIT, RTR, CONN | RESP, A(ACCESS_FLAGS) | A(PKEY_INDEX)),
+    R(XRC_TGT, RTR, RTS, A(TIMEOUT) | A(SQ_PSN), CUR_ACC | A(MIN_RNR_TIMER)),
+    R(XRC_TGT, RTS, RTS, 0, CUR_ACC | A(MIN_RNR_TIMER)),
+    R(XRC_TGT, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
+    R(XRC_TGT, SQD, RTS, 0, CUR_ACC | A(MIN_RNR_TIMER)),
+    R(XRC_TGT, SQD, SQD, 0, A(AV) | A(TIMEOUT) | RESP | INIT3),
+
+    R(UD, RESET, INIT, KEYS | A(PORT), 0),
+    R(UD, INIT, INIT, 0, KEYS | A(PORT)),
+    R(UD, INIT, RTR, 0, KEYS),
+    R(UD, RTR, RTS, A(SQ_PSN), A(CUR_STATE) | A(QKEY)),
+    R(UD, RTS, RTS, 0, A(CUR_STATE) | A(QKEY)),
+    R(UD, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),
+    R(UD, SQD, RTS, 0, A(CUR_STATE) | A(QKEY)),
+    R(UD, SQD, SQD, 0, KEYS),
+    R(UD, SQE, RTS, 0, A(CUR_STATE) | A(QKEY)),
+
+#define MAD(type)                                                           \
+    R(type, RESET, INIT, KEYS, 0),                                          \
+    R(type, INIT, INIT, 0, KEYS),                                           \
+    R(type, INIT, RTR, 0, KEYS),                                            \
+    R(type, RTR, RTS, A(SQ_PSN), A(CUR_STATE) | A(QKEY)),                   \
+    R(type, RTS, RTS, 0, A(CUR_STATE) | A(QKEY)),                           \
+    R(type, RTS, SQD, 0, A(EN_SQD_ASYNC_NOTIFY)),                           \
+    R(type, SQD, RTS, 0, A(CUR_STATE) | A(QKEY)),                           \
+    R(type, SQD, SQD, 0, KEYS),                                             \
+    R(type, SQE, RTS, 0, A(CUR_STATE) | A(QKEY))
+    MAD(SMI),
+    MAD(GSI),
+#undef MAD
 };
+#undef R
 
 static const struct rule *find_rule(uint8_t type, unsigned int from,
                                     unsigned int to)
@@ -120,6 +156,7 @@ static void check_modify(struct guest_qp *qp, unsigned int from,
     bool ok = legal(type, from, to, mask);
     struct vmri_qp_modify arg = {
         .mask = mask | A(STATE), .state = (uint8_t)to,
+        .cur_state = (uint8_t)from,
     };
 
     good_values(qp, &arg);
@@ -129,32 +166,81 @@ static void check_modify(struct guest_qp *qp, unsigned int from,
     CHECK_EQ(qp_state(qp), ok ? to : from);
 }
 
+/* All masks near what a transition needs, and near what it may have. */
+static void each_mask(uint8_t type, unsigned int from, unsigned int to,
+                      void (*check)(void *, unsigned int, unsigned int, uint32_t),
+                      void *data)
+{
+    const struct rule *r = find_rule(type, from, to);
+    uint32_t base = r ? r->required : 0;
+    unsigned int bit;
+
+    check(data, from, to, base | (r ? r->optional : 0));
+    check(data, from, to, base);
+    for ( bit = 1; bit < 22; bit++ )
+        check(data, from, to, base ^ (1U << bit));
+    check(data, from, to, base | 1U << 31);
+}
+
+static void check_by_call(void *qp, unsigned int from, unsigned int to,
+                          uint32_t mask)
+{
+    check_modify(qp, from, to, mask);
+}
+
 static void check_transitions(uint8_t type)
 {
     struct guest_qp_opts opts = { .type = type, .kernel = type < VMRI_QPT_RC };
-    struct guest_qp *qp = guest_qp(guest_new(1), &opts);
-    unsigned int from, to, bit;
+    struct guest_qp *qp = qp_prepare(guest_new(1), &opts);
+    unsigned int from, to;
 
+    qp->arg.type = type;
+    CHECK_EQ(try_qp(qp), 0);
     for ( from = VMRI_QPS_RESET; from <= VMRI_QPS_ERR; from++ )
         for ( to = VMRI_QPS_RESET; to <= 7; to++ )
-        {
-            const struct rule *r = find_rule(type, from, to);
-            uint32_t base = r ? r->required : 0;
-
-            if ( from == VMRI_QPS_SQE && type == VMRI_QPT_RC )
-                continue;
-            check_modify(qp, from, to, base);
-            check_modify(qp, from, to, base | (r ? r->optional : 0));
-            for ( bit = 2; bit < 21; bit++ )
-                check_modify(qp, from, to, base ^ (1U << bit));
-            check_modify(qp, from, to, base | 1U << 21);
-            check_modify(qp, from, to, base | 1U << 31);
-        }
+            if ( from != VMRI_QPS_SQE || type != VMRI_QPT_RC )
+                each_mask(type, from, to, check_by_call, qp);
 }
 
 TEST(qp_transitions_rc) { check_transitions(VMRI_QPT_RC); }
+TEST(qp_transitions_uc) { check_transitions(VMRI_QPT_UC); }
 TEST(qp_transitions_ud) { check_transitions(VMRI_QPT_UD); }
 TEST(qp_transitions_gsi) { check_transitions(VMRI_QPT_GSI); }
+TEST(qp_transitions_smi) { check_transitions(VMRI_QPT_SMI); }
+
+static void check_by_table(void *data, unsigned int from, unsigned int to,
+                           uint32_t mask)
+{
+    struct vmri_qp *qp = data;
+    struct vmri_qp_modify arg = {
+        .mask = mask | A(STATE), .state = (uint8_t)to,
+        .access_flags = 7, .port = 1, .path_mtu = 3, .av = { .dlid = 5 },
+        .cur_state = (uint8_t)from,
+    };
+    unsigned int state = 99;
+    bool ok = legal(qp->type, from, to, mask);
+
+    qp->attr.state = (uint8_t)from;
+    CHECK_AT(vmri_qp_check_modify(qp, &arg, &state), ok ? 0 : -EINVAL,
+             "type %u, %u to %u, mask %#x", qp->type, from, to, mask);
+    CHECK_EQ(state, ok ? to : 99);
+}
+
+/* The rows of types whose queues take more to create. */
+TEST(qp_transitions_xrc)
+{
+    static const uint8_t types[] = { VMRI_QPT_XRC_INI, VMRI_QPT_XRC_TGT };
+    unsigned int i, from, to;
+
+    for ( i = 0; i < ARRAY_SIZE(types); i++ )
+        for ( from = VMRI_QPS_RESET; from <= VMRI_QPS_ERR; from++ )
+            for ( to = VMRI_QPS_RESET; to <= 7; to++ )
+            {
+                struct vmri_qp qp = { .type = types[i] };
+
+                each_mask(types[i], from, to, check_by_table, &qp);
+            }
+}
 
 TEST(qp_current_state_must_be_right)
 {
@@ -166,7 +252,7 @@ TEST(qp_current_state_must_be_right)
     {
         walk_to(qp, VMRI_QPS_RTS);
         arg = (struct vmri_qp_modify){
-            .mask = A(STATE) | A(CUR_STATE), .state = VMRI_QPS_SQD,
+            .mask = A(STATE) | A(CUR_STATE), .state = VMRI_QPS_RTS,
             .cur_state = (uint8_t)cur,
         };
         CHECK_AT(qp_modify(qp, &arg), cur == VMRI_QPS_RTS ? 0 : -EINVAL,
@@ -270,7 +356,7 @@ struct bad_create {
 static const struct bad_create bad_creates[] = {
     BAD(pd, 0, -ENOENT), BAD(send_cq, 99, -ENOENT), BAD(recv_cq, 99, -ENOENT),
     BAD(eq, 99, -ENOENT), BAD(srq, 1, -EINVAL),
-    BAD(type, VMRI_QPT_UC, -EOPNOTSUPP), BAD(type, 9, -EOPNOTSUPP),
+    BAD(type, 5, -EOPNOTSUPP), BAD(type, 255, -EOPNOTSUPP),
     BAD(type, VMRI_QPT_SMI, -EINVAL), BAD(type, VMRI_QPT_GSI, -EINVAL),
     BAD(reserved0[0], 1, -EINVAL), BAD(reserved0[2], 1, -EINVAL),
     BAD(reserved1, 1, -EINVAL), BAD(reserved2, 1U << 31, -EINVAL),

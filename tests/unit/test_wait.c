@@ -5,7 +5,7 @@
 #include "pair.h"
 
 #define MS      1000000ULL
-#define TICK    65536ULL
+#define TICK    4096ULL
 
 /* IBTA 1.4, table 45: what each RNR timer code means, in us. */
 static const uint32_t rnr_us[32] = {

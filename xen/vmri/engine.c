@@ -81,15 +81,19 @@ static void complete(struct vmri_qp *qp)
         vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
 }
 
-/* A failed datagram stops the send queue alone (IBTA 1.4, 10.3.1.7). */
+/*
+ * A request that fails where nothing is acknowledged stops the send queue
+ * alone (IBTA 1.4, 10.3.1.7), also while it is drained.
+ */
 static void fail(struct vmri_qp *qp)
 {
-    if ( !vmri_qp_datagram(qp) )
+    if ( !vmri_qp_unreliable(qp) )
         vmri_qp_set_error(qp, 0);
     else
     {
         env_lock(&qp->lock);
-        if ( qp->attr.state == VMRI_QPS_RTS )
+        if ( qp->attr.state == VMRI_QPS_RTS ||
+             qp->attr.state == VMRI_QPS_SQD )
             env_store(&qp->attr.state, VMRI_QPS_SQE);
         env_unlock(&qp->lock);
     }
@@ -134,6 +138,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
         switch ( one_step(qp, budget) )
         {
         case VMRI_STEP_DONE:
+        case VMRI_STEP_LOST:
             complete(qp);
             break;
 
@@ -238,16 +243,13 @@ static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
 {
     enum run rc;
 
-    if ( !qp->sq.hdr && vmri_qp_state(qp) != VMRI_QPS_ERR )
-        return RUN_IDLE;
-
     switch ( vmri_qp_state(qp) )
     {
     case VMRI_QPS_RTS:
     case VMRI_QPS_SQD:
         if ( env_load(&qp->parked) != VMRI_PARK_NONE )
             return RUN_PARKED;
-        rc = run_sends(qp, budget);
+        rc = qp->sq.hdr ? run_sends(qp, budget) : RUN_IDLE;
         if ( rc == RUN_IDLE && qp->drain_event &&
              vmri_qp_state(qp) == VMRI_QPS_SQD )
         {

@@ -119,6 +119,7 @@ static int check_create(const struct vmri_qp_create *arg)
         return kernel && !arg->qpn ? 0 : -EINVAL;
 
     case VMRI_QPT_RC:
+    case VMRI_QPT_UC:
     case VMRI_QPT_UD:
         return 0;
 
@@ -151,7 +152,6 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
     struct vmri_qp_hdr *hdr = vmri_region_at(&qp->rings.region, 0);
 
-    qp->type = arg->type;
     qp->rings.kernel = arg->flags & VMRI_QPF_KERNEL;
     qp->rings.ind_log2_entries = arg->ind_log2_entries;
     qp->rings.ind_offset = arg->ind_offset;
@@ -194,7 +194,8 @@ static bool use_all(struct vmri_dev *dev, struct vmri_qp *qp,
 static size_t qp_bytes(uint8_t type)
 {
     return sizeof(struct vmri_qp) +
-           (type == VMRI_QPT_RC ? 0 : VMRI_MAX_SGE * sizeof(struct vmri_sge));
+           (vmri_type_datagram(type) ? VMRI_MAX_SGE * sizeof(struct vmri_sge)
+                                     : 0);
 }
 
 static int qp_alloc(struct vmri_dev *dev, uint8_t type,
@@ -214,8 +215,9 @@ static int qp_alloc(struct vmri_dev *dev, uint8_t type,
     }
 
     qp->dev = dev;
+    qp->type = type;
     qp->counters = vmri_type_counters(dev, type);
-    if ( type != VMRI_QPT_RC )
+    if ( vmri_type_datagram(type) )
         qp->rx_sge = (struct vmri_sge *)(qp + 1);
     *result = qp;
 
@@ -225,7 +227,7 @@ static int qp_alloc(struct vmri_dev *dev, uint8_t type,
 static void qp_free(struct vmri_dev *dev, struct vmri_qp *qp)
 {
     unuse_all(dev, qp);
-    vmri_free(dev, qp, qp_bytes(qp->rx_sge ? VMRI_QPT_UD : VMRI_QPT_RC));
+    vmri_free(dev, qp, qp_bytes(qp->type));
     vmri_uncharge(dev, VMRI_RES_QP, 1);
 }
 

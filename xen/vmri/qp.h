@@ -44,17 +44,21 @@ struct vmri_cursor {
     struct vmri_sge cur;
 };
 
+#define VMRI_UNLIMITED  0xff    /* retries */
+
 /* The request that a send queue works on; by the queue's owner. */
 struct vmri_tx {
     bool active;
     bool claimed;               /* the peer's receive is ours */
     uint8_t peer_rnr_timer;     /* min_rnr_timer of the peer, this step */
     uint8_t retry;              /* time-outs left */
-    uint8_t rnr;                /* RNR retries left */
+    uint8_t rnr;                /* RNR retries left, or VMRI_UNLIMITED */
     uint8_t status;             /* VMRI_WC_*: how it failed */
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
     uint32_t done;              /* bytes of wqe.length */
+    uint64_t silent_until;      /* the time-out that runs, in ns; 0: none */
+    uint64_t rnr_until;         /* the same for the peer's RNR timer */
     struct vmri_send_wqe wqe;
     struct vmri_cursor sgl;
     const uint8_t *data;        /* inline: in the ring */
@@ -114,6 +118,18 @@ struct vmri_qp {
     struct list_head wheel;
 };
 
+/* Sets of queue pair types. */
+enum {
+    ON_RC  = 1 << 0,
+    ON_UC  = 1 << 1,
+    ON_UD  = 1 << 2,
+    ON_MAD = 1 << 3,            /* SMI, GSI */
+    ON_INI = 1 << 4,            /* XRC initiator: requester only */
+    ON_TGT = 1 << 5,            /* XRC target: responder only */
+};
+/* The set of which a QP's type is the only member (qpstate.c). */
+unsigned int vmri_type_bit(const struct vmri_qp *qp);
+
 int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
                    struct vmri_call *call);
 int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
@@ -126,9 +142,9 @@ int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
 void vmri_qp_error(struct vmri_qp *qp, unsigned int event);
 
 /*
- * qpstate.c, under qp->lock.  May the QP be modified so?  0 and the state that
- * it is in afterwards, or -EINVAL.  apply sets all that mask names but the
- * state.
+ * qpstate.c, under qp->lock, by the owner.  May the QP be modified so?  0 and
+ * the state that it is in afterwards, or -EINVAL.  apply sets all that mask
+ * names but the state.
  */
 int vmri_qp_check_modify(const struct vmri_qp *qp,
                          const struct vmri_qp_modify *arg,
@@ -139,9 +155,21 @@ void vmri_qp_apply(struct vmri_qp_modify *attr,
  * vmri_qp_error without a call to the owner's driver, for who owns the queue.
  */
 void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event);
+static inline bool vmri_type_datagram(uint8_t type)
+{
+    return type == VMRI_QPT_UD || type == VMRI_QPT_SMI || type == VMRI_QPT_GSI;
+}
 static inline bool vmri_qp_datagram(const struct vmri_qp *qp)
 {
-    return qp->type != VMRI_QPT_RC;
+    return vmri_type_datagram(qp->type);
+}
+/*
+ * Nothing is acknowledged: what the other side cannot take is lost and counted
+ * and the sender hears nothing of it.
+ */
+static inline bool vmri_qp_unreliable(const struct vmri_qp *qp)
+{
+    return vmri_qp_datagram(qp) || qp->type == VMRI_QPT_UC;
 }
 static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 {
@@ -239,6 +267,7 @@ enum vmri_step {
     VMRI_STEP_MORE,             /* call again */
     VMRI_STEP_PARKED,           /* it waits; something will make it ready */
     VMRI_STEP_FAILED,           /* tx.status, tx.vendor_err */
+    VMRI_STEP_LOST,             /* within transfer.c: UC, done in vain */
 };
 enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);

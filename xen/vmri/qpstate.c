@@ -7,87 +7,112 @@
 
 #define A(name) VMRI_QPA_##name
 
-/* Which kind of queue pair a row is for. */
-#define FOR_RC      0x1
-#define FOR_UD      0x2
-#define FOR_MAD     0x4         /* SMI and GSI: as UD, the port is implied */
+/* Sets of types that have attributes in common. */
+#define ON_CONN     (ON_RC | ON_UC | ON_INI | ON_TGT)
+#define ON_DGRAM    (ON_UD | ON_MAD)    /* of MADs the port is implied */
+#define ON_RESP     (ON_RC | ON_TGT)    /* acknowledge */
+#define ON_REQ      (ON_RC | ON_INI)    /* wait for acknowledgements */
+#define ON_ALL      (ON_CONN | ON_DGRAM)
 
+/*
+ * What a transition needs and what it may have beside STATE.  Several rows may
+ * fit a type: together they are what it needs and may have.
+ */
 struct transition {
     uint8_t from;
     uint8_t to;
-    uint8_t kinds;
+    uint8_t types;
     uint32_t required;
-    uint32_t optional;          /* beside STATE and CUR_STATE */
+    uint32_t optional;
 };
+
+#define ROW(from, to, types, required, optional) \
+    { VMRI_QPS_##from, VMRI_QPS_##to, types, required, optional }
 
 static const struct transition transitions[] = {
-    { VMRI_QPS_RESET, VMRI_QPS_INIT, FOR_RC,
-      A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS), 0 },
-    { VMRI_QPS_RESET, VMRI_QPS_INIT, FOR_UD,
-      A(PKEY_INDEX) | A(PORT) | A(QKEY), 0 },
-    { VMRI_QPS_RESET, VMRI_QPS_INIT, FOR_MAD,
-      A(PKEY_INDEX) | A(QKEY), A(PORT) },
+    ROW(RESET, INIT, ON_ALL, A(PKEY_INDEX), 0),
+    ROW(RESET, INIT, ON_CONN, A(PORT) | A(ACCESS_FLAGS), 0),
+    ROW(RESET, INIT, ON_UD, A(PORT) | A(QKEY), 0),
+    ROW(RESET, INIT, ON_MAD, A(QKEY), 0),
 
-    { VMRI_QPS_INIT, VMRI_QPS_INIT, FOR_RC,
-      0, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS) },
-    { VMRI_QPS_INIT, VMRI_QPS_INIT, FOR_UD | FOR_MAD,
-      0, A(PKEY_INDEX) | A(PORT) | A(QKEY) },
+    ROW(INIT, INIT, ON_ALL, 0, A(PKEY_INDEX)),
+    ROW(INIT, INIT, ON_CONN, 0, A(PORT) | A(ACCESS_FLAGS)),
+    ROW(INIT, INIT, ON_UD, 0, A(PORT) | A(QKEY)),
+    ROW(INIT, INIT, ON_MAD, 0, A(QKEY)),
 
-    { VMRI_QPS_INIT, VMRI_QPS_RTR, FOR_RC,
-      A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN) | A(MAX_DEST_RD_ATOMIC) |
-      A(MIN_RNR_TIMER),
-      A(PKEY_INDEX) | A(ACCESS_FLAGS) },
-    { VMRI_QPS_INIT, VMRI_QPS_RTR, FOR_UD | FOR_MAD,
-      0, A(PKEY_INDEX) | A(QKEY) },
+    ROW(INIT, RTR, ON_ALL, 0, A(PKEY_INDEX)),
+    ROW(INIT, RTR, ON_CONN, A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN),
+        A(ACCESS_FLAGS)),
+    ROW(INIT, RTR, ON_RESP, A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER), 0),
+    ROW(INIT, RTR, ON_DGRAM, 0, A(QKEY)),
 
-    { VMRI_QPS_RTR, VMRI_QPS_RTS, FOR_RC,
-      A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | A(SQ_PSN) |
-      A(MAX_QP_RD_ATOMIC),
-      A(ACCESS_FLAGS) | A(MIN_RNR_TIMER) },
-    { VMRI_QPS_RTR, VMRI_QPS_RTS, FOR_UD | FOR_MAD, A(SQ_PSN), A(QKEY) },
+    ROW(RTR, RTS, ON_ALL, A(SQ_PSN), A(CUR_STATE)),
+    ROW(RTR, RTS, ON_CONN, 0, A(ACCESS_FLAGS)),
+    ROW(RTR, RTS, ON_REQ, A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) |
+                           A(MAX_QP_RD_ATOMIC), 0),
+    ROW(RTR, RTS, ON_TGT, A(TIMEOUT), 0),
+    ROW(RTR, RTS, ON_RESP, 0, A(MIN_RNR_TIMER)),
+    ROW(RTR, RTS, ON_DGRAM, 0, A(QKEY)),
 
-    { VMRI_QPS_RTS, VMRI_QPS_RTS, FOR_RC,
-      0, A(ACCESS_FLAGS) | A(MIN_RNR_TIMER) },
-    { VMRI_QPS_RTS, VMRI_QPS_RTS, FOR_UD | FOR_MAD, 0, A(QKEY) },
+    ROW(RTS, RTS, ON_ALL, 0, A(CUR_STATE)),
+    ROW(RTS, RTS, ON_CONN, 0, A(ACCESS_FLAGS)),
+    ROW(RTS, RTS, ON_RESP, 0, A(MIN_RNR_TIMER)),
+    ROW(RTS, RTS, ON_DGRAM, 0, A(QKEY)),
 
-    { VMRI_QPS_RTS, VMRI_QPS_SQD, FOR_RC | FOR_UD | FOR_MAD,
-      0, A(EN_SQD_ASYNC_NOTIFY) },
+    ROW(RTS, SQD, ON_ALL, 0, A(EN_SQD_ASYNC_NOTIFY)),
 
-    { VMRI_QPS_SQD, VMRI_QPS_RTS, FOR_RC,
-      0, A(ACCESS_FLAGS) | A(MIN_RNR_TIMER) },
-    { VMRI_QPS_SQD, VMRI_QPS_RTS, FOR_UD | FOR_MAD, 0, A(QKEY) },
+    ROW(SQD, RTS, ON_ALL, 0, A(CUR_STATE)),
+    ROW(SQD, RTS, ON_CONN, 0, A(ACCESS_FLAGS)),
+    ROW(SQD, RTS, ON_RESP, 0, A(MIN_RNR_TIMER)),
+    ROW(SQD, RTS, ON_DGRAM, 0, A(QKEY)),
 
-    { VMRI_QPS_SQD, VMRI_QPS_SQD, FOR_RC,
-      0, A(PORT) | A(AV) | A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) |
-         A(MAX_QP_RD_ATOMIC) | A(MAX_DEST_RD_ATOMIC) | A(PKEY_INDEX) |
-         A(ACCESS_FLAGS) | A(MIN_RNR_TIMER) },
-    { VMRI_QPS_SQD, VMRI_QPS_SQD, FOR_UD | FOR_MAD,
-      0, A(PKEY_INDEX) | A(QKEY) },
+    ROW(SQD, SQD, ON_ALL, 0, A(PKEY_INDEX)),
+    ROW(SQD, SQD, ON_CONN, 0, A(AV) | A(ACCESS_FLAGS)),
+    ROW(SQD, SQD, ON_REQ | ON_TGT, 0, A(PORT) | A(TIMEOUT)),
+    ROW(SQD, SQD, ON_REQ, 0, A(RETRY_CNT) | A(RNR_RETRY) |
+                              A(MAX_QP_RD_ATOMIC)),
+    ROW(SQD, SQD, ON_RESP, 0, A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER)),
+    ROW(SQD, SQD, ON_DGRAM, 0, A(QKEY)),
 
-    { VMRI_QPS_SQE, VMRI_QPS_RTS, FOR_UD | FOR_MAD, 0, A(QKEY) },
+    ROW(SQE, RTS, ON_UC | ON_DGRAM, 0, A(CUR_STATE)),
+    ROW(SQE, RTS, ON_UC, 0, A(ACCESS_FLAGS)),
+    ROW(SQE, RTS, ON_DGRAM, 0, A(QKEY)),
 };
 
-static unsigned int kind_of(const struct vmri_qp *qp)
+#undef ROW
+
+unsigned int vmri_type_bit(const struct vmri_qp *qp)
 {
     switch ( qp->type )
     {
     case VMRI_QPT_RC:
-        return FOR_RC;
+        return ON_RC;
+
+    case VMRI_QPT_UC:
+        return ON_UC;
 
     case VMRI_QPT_UD:
-        return FOR_UD;
+        return ON_UD;
+
+    case VMRI_QPT_XRC_INI:
+        return ON_INI;
+
+    case VMRI_QPT_XRC_TGT:
+        return ON_TGT;
 
     default:
-        return FOR_MAD;
+        return ON_MAD;
     }
 }
 
 static bool transition_allowed(const struct vmri_qp *qp, unsigned int from,
                                unsigned int to, uint32_t mask)
 {
-    unsigned int i, kind = kind_of(qp);
+    unsigned int i, type = vmri_type_bit(qp);
+    uint32_t required = 0, optional = 0;
+    bool exists = false;
 
-    mask &= ~(A(STATE) | A(CUR_STATE));
+    mask &= ~A(STATE);
 
     /* From any state, with nothing else. */
     if ( to == VMRI_QPS_RESET || to == VMRI_QPS_ERR )
@@ -97,12 +122,15 @@ static bool transition_allowed(const struct vmri_qp *qp, unsigned int from,
     {
         const struct transition *t = &transitions[i];
 
-        if ( t->from == from && t->to == to && (t->kinds & kind) )
-            return (mask & t->required) == t->required &&
-                   !(mask & ~(t->required | t->optional));
+        if ( t->from != from || t->to != to || !(t->types & type) )
+            continue;
+        exists = true;
+        required |= t->required;
+        optional |= t->optional;
     }
 
-    return false;
+    return exists && (mask & required) == required &&
+           !(mask & ~(required | optional));
 }
 
 static bool av_valid(const struct vmri_av *av)
@@ -120,7 +148,7 @@ static bool values_valid(const struct vmri_qp_modify *arg)
         uint32_t attr;
         bool ok;
     } check[] = {
-        { A(CUR_STATE), arg->cur_state <= VMRI_QPS_ERR },
+        { A(EN_SQD_ASYNC_NOTIFY), arg->en_sqd_async_notify <= 1 },
         { A(ACCESS_FLAGS), !(arg->access_flags & ~VMRI_ACCESS_QP) },
         { A(PKEY_INDEX), !arg->pkey_index },
         { A(PORT), arg->port == 1 },
@@ -153,6 +181,17 @@ static bool current_state_ok(unsigned int state,
     return !(arg->mask & A(CUR_STATE)) || arg->cur_state == state;
 }
 
+/*
+ * A queue that is being drained must have come to its end before anything but
+ * an error or a reset may follow (IBTA 1.4, 10.3.1.5).
+ */
+static bool drained(const struct vmri_qp *qp, unsigned int from,
+                    unsigned int to)
+{
+    return from != VMRI_QPS_SQD || !qp->tx.active ||
+           to == VMRI_QPS_ERR || to == VMRI_QPS_RESET;
+}
+
 int vmri_qp_check_modify(const struct vmri_qp *qp,
                          const struct vmri_qp_modify *arg, unsigned int *state)
 {
@@ -160,7 +199,8 @@ int vmri_qp_check_modify(const struct vmri_qp *qp,
     unsigned int to = arg->mask & A(STATE) ? arg->state : from;
 
     if ( to > VMRI_QPS_ERR || !current_state_ok(from, arg) ||
-         !values_valid(arg) || !transition_allowed(qp, from, to, arg->mask) )
+         !values_valid(arg) || !transition_allowed(qp, from, to, arg->mask) ||
+         !drained(qp, from, to) )
         return -EINVAL;
 
     *state = to;

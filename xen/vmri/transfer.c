@@ -22,11 +22,28 @@ static uint64_t rnr_timer_ns(unsigned int code)
 }
 
 /* IBTA 1.4, 9.7.6.1.3: the local ACK time-out, 4.096 us * 2^n, 0 for ever. */
-static uint64_t timeout_at(const struct vmri_qp *qp)
+static uint64_t timeout_ns(unsigned int code)
 {
-    unsigned int code = qp->attr.timeout & 31;
+    return code ? 4096ULL << (code & 31) : VMRI_FOREVER;
+}
 
-    return code ? env_now() + (4096ULL << code) : VMRI_FOREVER;
+/*
+ * May the queue wait once more?  A time that still runs goes on, so that being
+ * woken early costs no retry; else `span` ns begin and use up one of `left`.
+ */
+static bool wait_again(uint64_t *until, uint8_t *left, uint64_t span)
+{
+    uint64_t now = env_now();
+
+    if ( now < *until )
+        return true;
+    if ( !*left )
+        return false;
+    if ( *left != VMRI_UNLIMITED )
+        --*left;
+    *until = span == VMRI_FOREVER ? span : now + span;
+
+    return true;
 }
 
 enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
@@ -38,20 +55,26 @@ enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
     return VMRI_STEP_FAILED;
 }
 
+/*
+ * What the responder refuses.  The requester's request fails with it, unless
+ * the connection is unreliable: then the message is lost.
+ */
+static enum vmri_step refuse(struct vmri_qp *qp, uint8_t status,
+                             uint16_t vendor_err)
+{
+    if ( vmri_qp_unreliable(qp) )
+        return VMRI_STEP_LOST;
+
+    return vmri_fail(qp, status, vendor_err);
+}
+
 /* Does the peer take requests, and from us?  Under peer->lock. */
 static bool peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp)
 {
-    switch ( peer->attr.state )
-    {
-    case VMRI_QPS_RTR:
-    case VMRI_QPS_RTS:
-    case VMRI_QPS_SQD:
-        return peer->type == VMRI_QPT_RC && peer->attr.dest_qpn == qp->qpn &&
-               peer->attr.av.dlid == qp->dev->lid;
-
-    default:
-        return false;
-    }
+    return peer->attr.state >= VMRI_QPS_RTR &&
+           peer->attr.state <= VMRI_QPS_SQE &&
+           peer->type == qp->type && peer->attr.dest_qpn == qp->qpn &&
+           peer->attr.av.dlid == qp->dev->lid;
 }
 
 struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
@@ -111,12 +134,18 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 {
     struct vmri_qp *peer;
 
-    vmri_count_qp(qp, retries, 1);
-    if ( !qp->tx.retry )
-        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
-    qp->tx.retry--;
+    if ( vmri_qp_unreliable(qp) )
+    {
+        vmri_count(qp->dev, ud_drops, 1);
+        return VMRI_STEP_LOST;
+    }
 
-    vmri_park_add(qp, VMRI_PARK_PEER, timeout_at(qp));
+    vmri_count_qp(qp, retries, 1);
+    if ( !wait_again(&qp->tx.silent_until, &qp->tx.retry,
+                     timeout_ns(qp->attr.timeout)) )
+        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
+
+    vmri_park_add(qp, VMRI_PARK_PEER, qp->tx.silent_until);
     env_mb();
     peer = vmri_peer_get(qp);
     if ( !peer )
@@ -136,14 +165,15 @@ static enum vmri_step wait_for_receive(struct vmri_qp *qp,
 {
     bool posted;
 
-    vmri_count_qp(qp, rnr, 1);
-    if ( !qp->tx.rnr )
-        return vmri_fail(qp, VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV);
-    if ( qp->tx.rnr != 7 )
-        qp->tx.rnr--;
+    if ( vmri_qp_unreliable(qp) )
+        return VMRI_STEP_LOST;
 
-    vmri_park_add(qp, VMRI_PARK_RNR,
-                  env_now() + rnr_timer_ns(qp->tx.peer_rnr_timer));
+    vmri_count_qp(qp, rnr, 1);
+    if ( !wait_again(&qp->tx.rnr_until, &qp->tx.rnr,
+                     rnr_timer_ns(qp->tx.peer_rnr_timer)) )
+        return vmri_fail(qp, VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV);
+
+    vmri_park_add(qp, VMRI_PARK_RNR, qp->tx.rnr_until);
 
     env_store(&peer->rq_wanted, 1);
     env_store(&peer->rq.hdr->wait, 1);
@@ -172,10 +202,22 @@ static enum vmri_step fail_receive(struct vmri_qp *qp, struct vmri_qp *peer,
     vmri_recv_complete(peer, &peer->rx, &cqe);
     vmri_qp_error(peer, 0);
 
-    return vmri_fail(qp, status == VMRI_WC_LOC_LEN_ERR
-                         ? VMRI_WC_REM_INV_REQ_ERR : VMRI_WC_REM_OP_ERR,
-                     vendor_err == VMRI_VERR_LENGTH ? VMRI_VERR_RECV_SIZE
-                                                    : vendor_err);
+    return refuse(qp, status == VMRI_WC_LOC_LEN_ERR
+                      ? VMRI_WC_REM_INV_REQ_ERR : VMRI_WC_REM_OP_ERR,
+                  vendor_err == VMRI_VERR_LENGTH ? VMRI_VERR_RECV_SIZE
+                                                 : vendor_err);
+}
+
+/*
+ * The message is longer than the receive (IBTA 1.4, 9.9.3).  That of an
+ * unreliable connection stays for the next message.
+ */
+static enum vmri_step fail_length(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    if ( vmri_qp_unreliable(qp) )
+        return VMRI_STEP_LOST;
+
+    return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR, VMRI_VERR_LENGTH);
 }
 
 /*
@@ -187,7 +229,7 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     int rc = 1;
 
     if ( !peer->rq.hdr )
-        return vmri_fail(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_NO_RECV);
+        return refuse(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_NO_RECV);
 
     env_lock(&peer->lock);
     if ( peer->rx.active )
@@ -206,7 +248,7 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     if ( rc < 0 )
     {
         vmri_qp_error(peer, VMRI_EVENT_QP_FATAL);
-        return vmri_fail(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
+        return refuse(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
     }
     if ( !rc )
         return wait_for_receive(qp, peer);
@@ -242,18 +284,25 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
     }
 
     if ( !vmri_recv_complete(peer, &peer->rx, &cqe) )
-        return vmri_fail(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
+        return refuse(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
 
     return VMRI_STEP_DONE;
 }
 
-/* The remote memory was named wrongly: both sides fail (IBTA 1.4, 9.9.3). */
-static enum vmri_step fail_remote(struct vmri_qp *qp, struct vmri_qp *peer,
-                                  uint16_t vendor_err)
+/*
+ * The remote memory was named wrongly, or the responder does not do such a
+ * request: both sides fail (IBTA 1.4, 9.9.3).  An unreliable responder is none
+ * the worse for it.
+ */
+static enum vmri_step fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
+                                uint8_t status, uint16_t vendor_err)
 {
-    vmri_qp_error(peer, VMRI_EVENT_QP_ACCESS_ERR);
+    if ( !vmri_qp_unreliable(qp) )
+        vmri_qp_error(peer, status == VMRI_WC_REM_ACCESS_ERR
+                            ? VMRI_EVENT_QP_ACCESS_ERR
+                            : VMRI_EVENT_QP_REQ_ERR);
 
-    return vmri_fail(qp, VMRI_WC_REM_ACCESS_ERR, vendor_err);
+    return refuse(qp, status, vendor_err);
 }
 
 static bool is_send(const struct vmri_tx *tx)
@@ -299,7 +348,7 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
     if ( is_send(tx) )
         return fail_receive(qp, peer, VMRI_WC_LOC_PROT_ERR, remote.vendor_err);
 
-    return fail_remote(qp, peer, remote.vendor_err);
+    return fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, remote.vendor_err);
 }
 
 /* Does the peer's QP allow it?  Zero-length requests name no memory. */
@@ -334,17 +383,14 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
 
     /* An operation that the responder's QP does not do (IBTA 1.4, 9.7.4.1). */
     if ( !remote_allowed(tx) )
-    {
-        vmri_qp_error(peer, VMRI_EVENT_QP_REQ_ERR);
-        return vmri_fail(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
-    }
+        return fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
 
     /*
      * Under the message the peer was reset, and connected to us again, or our
      * address was changed (SQD): a receive that is ours has all bytes so far.
      */
     if ( tx->claimed && (!peer->rx.active || peer->rx.done != tx->done) )
-        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
+        return refuse(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
     if ( is_send(tx) && !tx->claimed )
     {
@@ -353,8 +399,7 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
             return rc;
         vmri_spend(budget, peer->rx.sgl.num * VMRI_ENTRY_COST);
         if ( !vmri_cursor_holds(&peer->rx.sgl, tx->wqe.length) )
-            return fail_receive(qp, peer, VMRI_WC_LOC_LEN_ERR,
-                                VMRI_VERR_LENGTH);
+            return fail_length(qp, peer);
     }
 
     if ( bytes > VMRI_STEP )
@@ -389,12 +434,14 @@ enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
     if ( !peer )
         return wait_for_peer(qp);
 
-    rc = step(qp, peer, budget);
-    vmri_peer_put(peer);
+    /* The peer answers: its silence is counted anew. */
+    qp->tx.retry = qp->attr.retry_cnt + 1;
+    qp->tx.silent_until = 0;
 
-    /* The peer answered: its silence is counted anew. */
-    if ( rc == VMRI_STEP_MORE || rc == VMRI_STEP_PARKED )
-        qp->tx.retry = qp->attr.retry_cnt + 1;
+    rc = step(qp, peer, budget);
+    if ( rc == VMRI_STEP_LOST )
+        vmri_count(peer->dev, ud_drops, 1);
+    vmri_peer_put(peer);
 
     return rc;
 }

@@ -135,7 +135,9 @@ int vmri_send_fetch(struct vmri_qp *qp)
     tx->active = true;
     tx->claimed = false;
     tx->retry = qp->attr.retry_cnt + 1;
-    tx->rnr = qp->attr.rnr_retry;
+    tx->rnr = qp->attr.rnr_retry == 7 ? VMRI_UNLIMITED : qp->attr.rnr_retry;
+    tx->silent_until = 0;
+    tx->rnr_until = 0;
     tx->status = VMRI_WC_SUCCESS;
     tx->vendor_err = VMRI_VERR_NONE;
     tx->done = 0;
@@ -151,22 +153,40 @@ int vmri_send_fetch(struct vmri_qp *qp)
     return 1;
 }
 
-static bool opcode_allowed(const struct vmri_qp *qp, unsigned int opcode)
+/* What the entries of a request are for. */
+enum form {
+    FORM_SEND,                  /* data that leaves; may be inline */
+    FORM_FETCH,                 /* where data comes in */
+    FORM_NONE,                  /* there are none */
+};
+
+#define ON_SENDERS  (ON_RC | ON_UC | ON_UD | ON_MAD | ON_INI)
+
+/* Which types of queue pair do what (IBTA 1.4, 9.2 and annexes A14, A19). */
+static const struct operation {
+    uint8_t types;              /* ON_* */
+    uint8_t form;
+    uint8_t length;             /* what wqe.length must be; 0: anything */
+} operations[] = {
+    [VMRI_WR_SEND] = { ON_SENDERS, FORM_SEND, 0 },
+    [VMRI_WR_SEND_WITH_IMM] = { ON_SENDERS, FORM_SEND, 0 },
+    [VMRI_WR_RDMA_WRITE] = { ON_RC | ON_UC | ON_INI, FORM_SEND, 0 },
+    [VMRI_WR_RDMA_WRITE_WITH_IMM] = { ON_RC | ON_UC | ON_INI, FORM_SEND, 0 },
+    [VMRI_WR_RDMA_READ] = { ON_RC | ON_INI, FORM_FETCH, 0 },
+};
+
+/* NULL: not on this type of queue, or not at all. */
+static const struct operation *operation_of(const struct vmri_qp *qp)
 {
-    switch ( opcode )
-    {
-    case VMRI_WR_SEND:
-    case VMRI_WR_SEND_WITH_IMM:
-        return true;
+    unsigned int opcode = qp->tx.wqe.opcode;
+    const struct operation *op;
 
-    case VMRI_WR_RDMA_WRITE:
-    case VMRI_WR_RDMA_WRITE_WITH_IMM:
-    case VMRI_WR_RDMA_READ:
-        return !vmri_qp_datagram(qp);
+    if ( opcode >= ARRAY_SIZE(operations) )
+        return NULL;
 
-    default:
-        return false;
-    }
+    op = &operations[env_nospec(opcode, ARRAY_SIZE(operations))];
+
+    return op->types & vmri_type_bit(qp) ? op : NULL;
 }
 
 /* A bound on the time that a peer spends on one request's list, too. */
@@ -181,15 +201,23 @@ uint32_t vmri_max_indirect(const struct vmri_rings *rings)
  * VMRI_VERR_NONE, or what is wrong with the flags and the number of entries.
  */
 static uint16_t check_layout(const struct vmri_qp *qp,
-                             const struct vmri_send_wqe *wqe)
+                             const struct operation *op)
 {
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     bool is_inline = wqe->flags & VMRI_SEND_INLINE;
     bool indirect = wqe->flags & VMRI_SEND_INDIRECT;
 
     if ( wqe->flags & ~VMRI_SEND_FLAGS )
         return VMRI_VERR_FLAGS;
 
-    if ( is_inline && (indirect || wqe->opcode == VMRI_WR_RDMA_READ) )
+    if ( op->form == FORM_NONE )
+    {
+        if ( is_inline || indirect )
+            return VMRI_VERR_FLAGS;
+        return wqe->num_sge ? VMRI_VERR_SGES : VMRI_VERR_NONE;
+    }
+
+    if ( is_inline && (indirect || op->form == FORM_FETCH) )
         return VMRI_VERR_FLAGS;
 
     if ( indirect && (!qp->rings.kernel || !qp->rings.ind_log2_entries) )
@@ -203,23 +231,34 @@ static uint16_t check_layout(const struct vmri_qp *qp,
     return VMRI_VERR_NONE;
 }
 
-bool vmri_send_check(struct vmri_qp *qp)
+/* Is the length one that the operation has, and are there entries for it? */
+static bool length_fits(const struct vmri_qp *qp, const struct operation *op)
 {
-    struct vmri_tx *tx = &qp->tx;
-    const struct vmri_send_wqe *wqe = &tx->wqe;
+    const struct vmri_tx *tx = &qp->tx;
     uint32_t limit = vmri_qp_datagram(qp) ? VMRI_MTU : VMRI_MAX_MSG;
 
+    if ( tx->data )
+        limit = qp->max_inline;
+
+    if ( tx->wqe.length > limit ||
+         (op->length && tx->wqe.length != op->length) )
+        return false;
+
+    return tx->data || op->form == FORM_NONE ||
+           vmri_cursor_holds(&tx->sgl, tx->wqe.length);
+}
+
+bool vmri_send_check(struct vmri_qp *qp)
+{
+    const struct operation *op = operation_of(qp);
+    struct vmri_tx *tx = &qp->tx;
+
     tx->status = VMRI_WC_LOC_QP_OP_ERR;
-    tx->vendor_err = opcode_allowed(qp, wqe->opcode) ? check_layout(qp, wqe)
-                                                     : VMRI_VERR_OPCODE;
+    tx->vendor_err = op ? check_layout(qp, op) : VMRI_VERR_OPCODE;
     if ( tx->vendor_err )
         return false;
 
-    if ( wqe->flags & VMRI_SEND_INLINE )
-        limit = qp->max_inline;
-
-    if ( wqe->length > limit ||
-         (!tx->data && !vmri_cursor_holds(&tx->sgl, wqe->length)) )
+    if ( !length_fits(qp, op) )
     {
         tx->status = VMRI_WC_LOC_LEN_ERR;
         tx->vendor_err = VMRI_VERR_LENGTH;
