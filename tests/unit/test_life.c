@@ -695,3 +695,34 @@ TEST(life_receiver_fails_under_the_copy)
     cq_expect(p.qb->rcq, 10, VMRI_WC_WR_FLUSH_ERR);
     cq_expect_none(p.qb->rcq);
 }
+
+/*
+ * Another vCPU waits to modify the queue: a guest that rings without end does
+ * not come before it, and what was rung for is done after it.
+ */
+TEST(life_who_waits_to_own_comes_first)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_RDMA_WRITE, 1, 0, 0, 100);
+    struct vmri_dev *dev = vmri_dev_get(p.a->domain, p.a->dev);
+    struct vmri_qp *qp = vmri_table_get(&dev->qps, p.qa->qpn);
+    struct domain *before;
+    unsigned int i;
+
+    env_fetch_add(&qp->turns, 1);
+    qp_post_send(p.qa, &wr);
+    for ( i = 0; i < 3; i++ )
+        CHECK_EQ(guest_schedule(p.a, p.qa->qpn), 0);
+    cq_expect_none(p.qa->scq);
+
+    /* It has its turn, is the owner, and is done. */
+    env_fetch_add(&qp->turn, 1);
+    env_store(&qp->busy, 1);
+    before = env_test_enter(p.a->domain);
+    vmri_disown(qp);
+    env_test_enter(before);
+    cq_expect(p.qa->scq, 1, 0);
+
+    vmri_table_put(&dev->qps, p.qa->qpn);
+    vmri_dev_put(dev);
+}

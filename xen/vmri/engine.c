@@ -2,9 +2,9 @@
 /*
  * VMRI: who runs a send queue, when, and for how long.
  *
- * A queue has at most one owner, the CPU that set `busy`.  Who finds it owned
- * leaves a note in `again` and goes; the owner looks at the note after it has
- * given the queue up.  Every call has a budget that each request and each byte
+ * A queue has at most one owner, the CPU that set `busy`.  Who finds it owned,
+ * or somebody waiting to own it, leaves a note in `again` and goes; that owner
+ * looks at the note after it has given the queue up.  Every call has a budget that each request and each byte
  * uses up, and all progress is in the QP.
  */
 #include "internal.h"
@@ -284,8 +284,22 @@ static enum run run_owned(struct vmri_qp *qp, uint32_t *budget)
 
 void vmri_own(struct vmri_qp *qp)
 {
+    uint32_t turn = env_fetch_add(&qp->turns, 1);
+
+    while ( env_load_acquire(&qp->turn) != turn )
+        env_relax();
     while ( env_xchg(&qp->busy, 1) )
         env_relax();
+    env_store_release(&qp->turn, turn + 1);
+}
+
+/*
+ * Does somebody wait to own it?  Who does reads the ring once it has been the
+ * owner, and must not wait for a guest that calls again and again.
+ */
+static bool wanted(struct vmri_qp *qp)
+{
+    return env_load(&qp->turns) != env_load(&qp->turn);
 }
 
 static void set_running(struct vmri_qp *qp, uint32_t running)
@@ -309,7 +323,7 @@ int vmri_run(struct vmri_qp *qp)
     do {
         env_store(&qp->again, 1);
         env_mb();
-        if ( env_xchg(&qp->busy, 1) )
+        if ( wanted(qp) || env_xchg(&qp->busy, 1) )
             return 0;
         env_store(&qp->again, 0);
 

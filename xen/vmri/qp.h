@@ -98,6 +98,8 @@ struct vmri_qp {
     uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
 
     uint32_t busy;              /* atomic: the send queue has an owner */
+    uint32_t turns;             /* atomic: given out to who waits to own it */
+    uint32_t turn;              /* atomic: whose it is, or `turns` */
     uint32_t again;             /* atomic: look at the ring again */
     bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
     struct vmri_wq sq;          /* by the owner */
@@ -188,8 +190,9 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
 /* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
 int vmri_run(struct vmri_qp *qp);
 /*
- * Become the owner of a send queue, waiting for the one that is; and cease,
- * doing what was posted, or is to be flushed, by now.
+ * Become the owner of a send queue, waiting for the one that is and for those
+ * that came before; and cease, doing what was posted, or is to be flushed, by
+ * now.
  */
 void vmri_own(struct vmri_qp *qp);
 void vmri_disown(struct vmri_qp *qp);
