@@ -608,6 +608,65 @@ TEST(life_message_turned_to_another_receiver)
     CHECK_EQ(match_pattern(mv.mem, 8192, 5, 0), 8192);
 }
 
+/*
+ * The receiver goes in the middle of a message, and a device of another domain
+ * gets its LID, with a queue pair of the same number that connects: it gets no
+ * end of a message whose beginning went elsewhere.
+ */
+static void check_taken_over(unsigned int opcode)
+{
+    struct guest_qp_opts opts = { .qpn = 4321 };
+    struct pair p = pair_apart(&opts);
+    const uint64_t bytes = VMRI_BUDGET + 2000;
+    struct guest_wr wr = pair_wr(&p, opcode, 1, 0, 0, (uint32_t)bytes);
+    struct guest *heir = guest_bare(3);
+    unsigned int state;
+    struct guest_mr mr;
+    struct guest_qp *qp;
+
+    memset(p.ma.mem, 1, PAIR_BYTES);
+    qp_connect(p.qa, p.qb, NULL);
+    pair_recv(&p, 2, 0, BIG);
+    qp_post_send(p.qa, &wr);
+    CHECK_EQ(guest_schedule(p.a, p.qa->qpn), VMRI_SCHEDULE_MORE);
+    CHECK_EQ(dom0_detach(2, p.b->dev), 0);
+
+    heir->lid = p.b->lid;
+    CHECK_EQ(dom0_attach(3, GUEST_FABRIC, &heir->dev, &heir->lid), 0);
+    guest_start(heir);
+    /* The same key, and its memory where the last bytes go. */
+    heir->next_iova = p.mb.iova + VMRI_BUDGET;
+    mr = guest_mr(heir, 8192, 0, LAYOUT_RUN, VMRI_ACCESS_LOCAL_WRITE |
+                                             VMRI_ACCESS_REMOTE_WRITE);
+    CHECK_EQ(mr.key, p.mb.key);
+    qp = guest_qp(heir, &opts);
+    for ( state = VMRI_QPS_INIT; state <= VMRI_QPS_RTS; state++ )
+        qp_to(qp, p.qa, state, NULL);
+    qp_recv(qp, 3, NULL, 0);
+
+    world_settle();
+    qp_ring(p.qa);
+    cq_expect_none(qp->rcq);
+    CHECK(all_bytes(mr.mem, 8192, 0));
+    CHECK_EQ(cq_expect(p.qa->scq, 1, VMRI_WC_RETRY_EXC_ERR).vendor_err,
+             VMRI_VERR_NO_PEER);
+}
+
+TEST(life_send_taken_over)
+{
+    check_taken_over(VMRI_WR_SEND);
+}
+
+TEST(life_write_taken_over)
+{
+    check_taken_over(VMRI_WR_RDMA_WRITE);
+}
+
+TEST(life_write_with_imm_taken_over)
+{
+    check_taken_over(VMRI_WR_RDMA_WRITE_WITH_IMM);
+}
+
 /* A receive list that changes after it was looked at: no more than it says. */
 static struct vmri_sge *hostile_sge;
 

@@ -148,6 +148,14 @@ static void wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr,
     env_store(&hdr->wait, 0);
 }
 
+/* A number that no queue pair had before, from one reset to the next. */
+static uint64_t new_life(void)
+{
+    static uint64_t lives;      /* atomic */
+
+    return env_fetch_add(&lives, 1);
+}
+
 static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
     struct vmri_qp_hdr *hdr = vmri_region_at(&qp->rings.region, 0);
@@ -156,6 +164,7 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     qp->rings.ind_log2_entries = arg->ind_log2_entries;
     qp->rings.ind_offset = arg->ind_offset;
     qp->max_inline = arg->max_inline;
+    qp->life = new_life();
     qp->attr.port = 1;
     qp->attr.path_mtu = 5;
     env_lock_init(&qp->lock, LEVEL_QP);
@@ -353,6 +362,7 @@ static void reset(struct vmri_qp *qp)
     env_lock(&qp->lock);
     qp->rx.active = false;
     qp->established = false;
+    qp->life = new_life();
     wq_init(&qp->sq, qp->sq.hdr, qp->sq.offset, qp->sq.log2_entries,
             qp->sq.log2_stride, qp->sq.max_sge);
     wq_init(&qp->rq, qp->rq.hdr, qp->rq.offset, qp->rq.log2_entries,

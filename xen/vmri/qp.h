@@ -57,6 +57,7 @@ struct vmri_tx {
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
     uint32_t done;              /* bytes of wqe.length */
+    uint64_t peer_life;         /* the peer's that has them, when there are */
     uint64_t silent_until;      /* the time-out that runs, in ns; 0: none */
     uint64_t rnr_until;         /* the same for the peer's RNR timer */
     struct vmri_send_wqe wqe;
@@ -67,7 +68,6 @@ struct vmri_tx {
 /* A receive that a message fills. */
 struct vmri_rx {
     bool active;
-    uint32_t done;              /* RC: bytes of the message that are there */
     uint64_t wr_id;
     struct vmri_cursor sgl;
 };
@@ -93,6 +93,7 @@ struct vmri_qp {
     env_lock_t lock;            /* LEVEL_QP */
     struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
     bool established;           /* by lock: COMM_EST is out */
+    uint64_t life;              /* no other's; changes with each reset */
     struct vmri_source source;
     uint32_t inflight;          /* atomic: copies that resolved this QP */
     uint32_t rq_wanted;         /* atomic: a sender waits for a receive */

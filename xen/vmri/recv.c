@@ -28,7 +28,6 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
     limit = indirect ? vmri_max_indirect(rings) : wq->max_sge;
 
     rx->wr_id = wqe.wr_id;
-    rx->done = 0;
     /* Of too many entries, those that there may be count. */
     vmri_cursor_init(&rx->sgl, rings, slot + sizeof(wqe),
                      wqe.num_sge < limit ? wqe.num_sge : limit, indirect,

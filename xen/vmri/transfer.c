@@ -236,7 +236,6 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     {
         peer->rx.sgl.next = 0;
         peer->rx.sgl.used = peer->rx.sgl.cur.length = 0;
-        peer->rx.done = 0;
     }
     else
     {
@@ -337,8 +336,6 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
     if ( rc == VMRI_COPIED )
     {
         tx->done += bytes;
-        if ( is_send(tx) )
-            peer->rx.done = tx->done;
         return VMRI_STEP_DONE;
     }
 
@@ -381,16 +378,18 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
     uint32_t bytes = tx->wqe.length - tx->done;
     enum vmri_step rc;
 
+    /*
+     * Under the message the peer was reset, and connected to us again, or went
+     * and another has its numbers.
+     */
+    if ( !tx->done )
+        tx->peer_life = peer->life;
+    else if ( tx->peer_life != peer->life )
+        return refuse(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
+
     /* An operation that the responder's QP does not do (IBTA 1.4, 9.7.4.1). */
     if ( !remote_allowed(tx) )
         return fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
-
-    /*
-     * Under the message the peer was reset, and connected to us again, or our
-     * address was changed (SQD): a receive that is ours has all bytes so far.
-     */
-    if ( tx->claimed && (!peer->rx.active || peer->rx.done != tx->done) )
-        return refuse(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
     if ( is_send(tx) && !tx->claimed )
     {
