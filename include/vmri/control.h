@@ -15,6 +15,7 @@
 #define VMRI_OP_ctl_list	0x8002	/* struct vmri_ctl_info */
 #define VMRI_OP_ctl_limits	0x8003	/* struct vmri_ctl_limits */
 #define VMRI_OP_ctl_stats	0x8004	/* struct vmri_ctl_stats */
+#define VMRI_OP_ctl_dump	0x8006	/* struct vmri_ctl_dump */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
@@ -143,5 +144,84 @@ struct vmri_ctl_stats {
 	struct vmri_qp_counters type[VMRI_STAT_MAX];
 };
 VMRI_ASSERT_SIZE(vmri_ctl_stats, 648);
+
+/*
+ * One object of a device: the first of a kind at or after `index`, at this
+ * moment.  A walk begins with index 0 and goes on with what comes back; what is
+ * made or destroyed meanwhile may be missing.
+ * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: not a kind
+ * of object; -ENOENT: no more.
+ */
+struct vmri_ctl_dump {
+	uint32_t domid;			/* IN */
+	uint32_t dev_id;		/* IN */
+	uint32_t kind;			/* IN: VMRI_RES_*, up to MW */
+	uint32_t index;			/* IN, OUT */
+	uint32_t handle;		/* OUT, as all below */
+	uint32_t users;			/* objects that use it */
+	union {
+		struct {
+			uint32_t port;
+			uint32_t entries;
+			uint32_t unconsumed;	/* as the guest says */
+			uint32_t overflow;	/* events wait outside */
+		} eq;
+		struct {
+			uint32_t eq;
+			uint32_t entries;
+			uint32_t unconsumed;	/* as the guest says */
+			uint32_t arm;		/* VMRI_ARM_* */
+			uint32_t overflow;
+		} cq;
+		struct {
+			uint32_t pd;
+			uint32_t entries;
+			uint32_t posted;	/* as the guest says */
+			uint32_t limit;
+			uint32_t xrcd;
+			uint32_t cq;
+			uint32_t waiters;	/* queue pairs */
+		} srq;
+		struct {
+			uint8_t type;		/* VMRI_QPT_* */
+			uint8_t state;		/* VMRI_QPS_* */
+			uint8_t parked;		/* VMRI_PARKED_* */
+			uint8_t kernel;
+			uint32_t pd;
+			uint32_t send_cq;
+			uint32_t recv_cq;
+			uint32_t srq;
+			uint32_t sq_entries;	/* 0: no such queue */
+			uint32_t sq_posted;	/* as the guest says */
+			uint32_t rq_entries;
+			uint32_t rq_posted;
+			uint32_t peer_qpn;
+			uint32_t peer_lid;
+		} qp;
+		struct {
+			uint64_t length;	/* bytes */
+			uint32_t pd;
+			uint32_t access;
+			uint32_t pages;
+			uint32_t chunks;	/* of contiguous frames */
+			uint32_t windows;	/* bound to it */
+			uint32_t fast;
+		} mr;
+		struct {
+			uint64_t length;	/* 0: not bound */
+			uint32_t pd;
+			uint32_t access;
+			uint32_t type;
+			uint32_t mr;
+		} mw;
+		uint64_t raw[9];
+	} u;
+};
+VMRI_ASSERT_SIZE(vmri_ctl_dump, 96);
+
+/* What a send queue waits for. */
+#define VMRI_PARKED_NO		0
+#define VMRI_PARKED_RECEIVE	1	/* to be posted by the peer */
+#define VMRI_PARKED_PEER	2	/* to be there, or to connect */
 
 #endif /* VMRI_CONTROL_H */

@@ -193,6 +193,55 @@ TEST(object_failed_allocations_leave_nothing)
     vmri_table_fini(&t);
 }
 
+/* As many as the operator may allow, and a wanted number far out. */
+static void check_many(const struct vmri_handle_format *format, uint32_t many)
+{
+    struct vmri_table t;
+    uint32_t h, n, index = 0, seen = 0;
+
+    vmri_table_init(&t, format, 0, NULL);
+    for ( n = 0; n < many; n++ )
+    {
+        h = put_in(&t, VMRI_HANDLE_ANY, (void *)(uintptr_t)(n + 1));
+        if ( n % 1000 )
+            continue;
+        CHECK(vmri_table_get(&t, h) == (void *)(uintptr_t)(n + 1));
+        vmri_table_put(&t, h);
+    }
+    /* 16 bytes each, and little more. */
+    CHECK(t.bytes < many * 17ULL + 2 * VMRI_PAGE_SIZE);
+    while ( vmri_table_next(&t, &index, &h) )
+    {
+        seen++;
+        take_out(&t, h);
+    }
+    CHECK_EQ(seen, many);
+    vmri_table_fini(&t);
+    CHECK_EQ(t.bytes, 0);
+}
+
+TEST(object_tables_grow_to_what_handles_can_name)
+{
+    struct vmri_table t;
+    uint32_t h;
+
+    check_many(&vmri_format_key, 1000000);
+    check_many(&vmri_format_plain, 300000);
+    check_many(&vmri_format_qpn, 100000);
+    check_many(&vmri_format_qpn, (1 << 17) - 2);
+    CHECK_EQ(vmri_table_capacity(&vmri_format_qpn), (1 << 17) - 2);
+
+    vmri_table_init(&t, &vmri_format_qpn, 0, NULL);
+    CHECK_EQ(put_in(&t, (1 << 17) - 1, &a), (1 << 17) - 1);
+    CHECK(t.bytes < 2 * VMRI_PAGE_SIZE + 512);
+    h = put_in(&t, VMRI_HANDLE_ANY, &b);
+    CHECK(vmri_table_get(&t, h) == &b);
+    vmri_table_put(&t, h);
+    take_out(&t, h);
+    take_out(&t, (1 << 17) - 1);
+    vmri_table_fini(&t);
+}
+
 /* ---- with other threads ---- */
 
 static struct vmri_table shared;
@@ -277,6 +326,46 @@ THREAD_TEST(object_kill_against_get)
     env_store(&stop, 1);
     for ( i = 0; i < LOOKERS; i++ )
         pthread_join(looker[i], NULL);
+    vmri_table_fini(&shared);
+}
+
+/* Lookups go on while the table grows. */
+enum { GROWN = 3000 };
+static uint32_t grown[GROWN], grown_nr;
+
+static void *look_back(void *unused)
+{
+    uint32_t n, i;
+
+    (void)unused;
+    do {
+        n = env_load_acquire(&grown_nr);
+        for ( i = n > 300 ? n - 300 : 0; i < n; i++ )
+        {
+            CHECK(vmri_table_get(&shared, grown[i]) == &grown[i]);
+            vmri_table_put(&shared, grown[i]);
+        }
+    } while ( n < GROWN );
+    return NULL;
+}
+
+THREAD_TEST(object_lookups_while_it_grows)
+{
+    pthread_t looker[2];
+    uint32_t i;
+
+    vmri_table_init(&shared, &vmri_format_key, 0, NULL);
+    for ( i = 0; i < 2; i++ )
+        pthread_create(&looker[i], NULL, look_back, NULL);
+    for ( i = 0; i < GROWN; i++ )
+    {
+        grown[i] = put_in(&shared, VMRI_HANDLE_ANY, &grown[i]);
+        env_store_release(&grown_nr, i + 1);
+    }
+    for ( i = 0; i < 2; i++ )
+        pthread_join(looker[i], NULL);
+    for ( i = 0; i < GROWN; i++ )
+        take_out(&shared, grown[i]);
     vmri_table_fini(&shared);
 }
 

@@ -95,6 +95,105 @@ static long ctl_list(uint64_t guest)
     return env_copy_to_guest(guest, &info, sizeof(info));
 }
 
+/* The target of a command, if there is one and the caller may: 0 or errno. */
+static long target(uint32_t domid, unsigned int cmd, struct domain **d)
+{
+    long ret;
+
+    *d = env_domain_get(domid);
+    if ( !*d )
+        return -ESRCH;
+
+    ret = env_may_control(*d, cmd);
+    if ( ret )
+        env_domain_put(*d);
+
+    return ret;
+}
+
+static long ctl_limits(uint64_t guest)
+{
+    struct vmri_ctl_limits arg;
+    unsigned int what;
+    struct domain *d;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    if ( arg.mask >> VMRI_RES_NR )
+        return -EINVAL;
+    for ( what = 0; what < VMRI_RES_NR; what++ )
+        if ( (arg.mask & (1U << what)) && arg.limit.n[what] > VMRI_LIMIT_MAX )
+            return -EINVAL;
+
+    ret = target(arg.domid, VMRI_OP_ctl_limits, &d);
+    if ( ret )
+        return ret;
+    ret = vmri_domain_limits(d, arg.mask, &arg.limit, &arg.usage);
+    env_domain_put(d);
+
+    return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
+}
+
+/* Another domain's device with a reference: 0 or errno. */
+static long find_dev(uint32_t domid, uint32_t dev_id, unsigned int cmd,
+                     struct vmri_dev **dev)
+{
+    struct domain *d;
+    long ret = target(domid, cmd, &d);
+
+    if ( ret )
+        return ret;
+
+    *dev = vmri_dev_get_of(d, dev_id);
+    env_domain_put(d);
+
+    return *dev ? 0 : -ENODEV;
+}
+
+static long ctl_stats(uint64_t guest)
+{
+    struct vmri_ctl_stats arg;
+    struct vmri_dev *dev;
+    unsigned int type;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, offsetof(typeof(arg), counters)) )
+        return -EFAULT;
+
+    ret = find_dev(arg.domid, arg.dev_id, VMRI_OP_ctl_stats, &dev);
+    if ( ret )
+        return ret;
+
+    memset(&arg.type, 0, sizeof(arg.type));
+    for ( type = 0; type < VMRI_STAT_NR; type++ )
+        vmri_type_counters_get(dev, type, &arg.type[type]);
+    vmri_counters_get(dev, &arg.counters);
+    vmri_dev_put(dev);
+
+    return env_copy_to_guest(guest, &arg, sizeof(arg));
+}
+
+static long ctl_dump(uint64_t guest)
+{
+    struct vmri_ctl_dump arg;
+    struct vmri_dev *dev;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, offsetof(typeof(arg), handle)) )
+        return -EFAULT;
+
+    ret = find_dev(arg.domid, arg.dev_id, VMRI_OP_ctl_dump, &dev);
+    if ( ret )
+        return ret;
+
+    ret = vmri_describe(dev, &arg);
+    vmri_dev_put(dev);
+
+    return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -110,6 +209,12 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
         return ctl_detach(args, again);
     case VMRI_OP_ctl_list:
         return ctl_list(args);
+    case VMRI_OP_ctl_limits:
+        return ctl_limits(args);
+    case VMRI_OP_ctl_stats:
+        return ctl_stats(args);
+    case VMRI_OP_ctl_dump:
+        return ctl_dump(args);
     default:
         return -ENOSYS;
     }

@@ -91,6 +91,66 @@ static struct vmri_dev *get_from(struct domain *d, uint32_t *index)
     return dev;
 }
 
+struct vmri_dev *vmri_dev_get_of(struct domain *d, uint32_t dev_id)
+{
+    struct vmri_domain *vd;
+    struct vmri_dev *dev;
+
+    env_lock(&vmri_control_lock);
+    vd = *env_domain_state(d);
+    dev = vd ? vmri_table_get(&vd->devs, dev_id) : NULL;
+    env_unlock(&vmri_control_lock);
+
+    return dev;
+}
+
+/* Without state, nothing is used and all limits are the default ones. */
+static void get_limits(const struct vmri_domain *vd, const struct domain *d,
+                       struct vmri_usage *limit, struct vmri_usage *usage)
+{
+    unsigned int what;
+
+    memset(limit, 0, sizeof(*limit));
+    memset(usage, 0, sizeof(*usage));
+    if ( !vd )
+        vmri_limits_default(env_domain_pages(d), limit->n);
+
+    for ( what = 0; vd && what < VMRI_RES_NR; what++ )
+    {
+        limit->n[what] = env_load(&vd->limit[what]);
+        usage->n[what] = env_load(&vd->usage[what]);
+    }
+}
+
+int vmri_domain_limits(struct domain *d, uint32_t mask,
+                       struct vmri_usage *limit, struct vmri_usage *usage)
+{
+    struct vmri_domain *vd;
+    unsigned int what;
+    int ret = 0;
+
+    env_lock(&vmri_control_lock);
+
+    vd = *env_domain_state(d);
+    if ( env_domain_dying(d) )
+        ret = -ESRCH;
+    else if ( mask && !vd )
+    {
+        vd = vmri_domain_make(d);
+        ret = vd ? 0 : -ENOMEM;
+    }
+
+    for ( what = 0; !ret && what < VMRI_RES_NR; what++ )
+        if ( mask & (1U << what) )
+            env_store(&vd->limit[what], limit->n[what]);
+    if ( !ret )
+        get_limits(vd, d, limit, usage);
+
+    env_unlock(&vmri_control_lock);
+
+    return ret;
+}
+
 int vmri_domain_reset(struct domain *d)
 {
     struct vmri_dev *dev;

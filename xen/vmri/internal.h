@@ -309,6 +309,14 @@ int vmri_domain_reset(struct domain *d);
 /* The device of the calling domain, with a reference, or NULL. */
 struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id);
 void vmri_dev_put(struct vmri_dev *dev);
+/* The same for a call of another domain, which keeps d from vanishing. */
+struct vmri_dev *vmri_dev_get_of(struct domain *d, uint32_t dev_id);
+/*
+ * Set the limits in mask, and tell all, and what is used.  -ESRCH: the domain
+ * is dying; -ENOMEM.
+ */
+int vmri_domain_limits(struct domain *d, uint32_t mask,
+                       struct vmri_usage *limit, struct vmri_usage *usage);
 /*
  * The domain's state, made when new; under vmri_control_lock.  NULL: memory.
  */
@@ -563,6 +571,11 @@ uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
 
 /* control.c: commands of dom0. */
 long vmri_control(unsigned int cmd, uint64_t args, bool again);
+/*
+ * describe.c: what VMRI_OP_ctl_dump tells of the object that to->kind and
+ * to->index name: 0, -ENOENT or -EINVAL.
+ */
+int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to);
 /* dump.c: to the console. */
 void vmri_dump(void);
 /* hypercall.c: once, at boot. */
