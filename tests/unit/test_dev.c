@@ -176,8 +176,11 @@ TEST(dev_control_is_for_the_privileged)
 static const uint16_t all_commands[] = {
     VMRI_OP_version, VMRI_OP_dev_create, VMRI_OP_dev_destroy,
     VMRI_OP_dev_query, VMRI_OP_dev_counters, VMRI_OP_pd_create,
-    VMRI_OP_pd_destroy, VMRI_OP_eq_create, VMRI_OP_eq_destroy, VMRI_OP_eq_poll,
-    VMRI_OP_cq_create, VMRI_OP_cq_destroy, VMRI_OP_qp_create,
+    VMRI_OP_pd_destroy, VMRI_OP_xrcd_create, VMRI_OP_xrcd_destroy,
+    VMRI_OP_eq_create, VMRI_OP_eq_destroy, VMRI_OP_eq_poll,
+    VMRI_OP_cq_create, VMRI_OP_cq_destroy,
+    VMRI_OP_srq_create, VMRI_OP_srq_destroy, VMRI_OP_srq_modify,
+    VMRI_OP_srq_query, VMRI_OP_srq_schedule, VMRI_OP_qp_create,
     VMRI_OP_qp_destroy, VMRI_OP_qp_modify, VMRI_OP_qp_query,
     VMRI_OP_mr_register, VMRI_OP_mr_deregister, VMRI_OP_schedule,
 };
@@ -223,10 +226,12 @@ TEST(dev_unknown_commands_and_addresses)
     before = env_test_enter(g->domain);
     for ( i = 0; i < ARRAY_SIZE(all_commands); i++ )
         if ( all_commands[i] != VMRI_OP_dev_destroy &&
-             all_commands[i] != VMRI_OP_schedule )
+             all_commands[i] != VMRI_OP_schedule &&
+             all_commands[i] != VMRI_OP_srq_schedule )
             CHECK_AT(vmri_dispatch(all_commands[i], &dev, 0x1000), -EFAULT,
                      "cmd %#x", all_commands[i]);
     CHECK_EQ(vmri_dispatch(VMRI_OP_schedule, &dev, 1ULL << 40), -ENOENT);
+    CHECK_EQ(vmri_dispatch(VMRI_OP_srq_schedule, &dev, 1ULL << 40), -ENOENT);
     env_test_enter(before);
 }
 

@@ -355,8 +355,9 @@ struct bad_create {
 
 static const struct bad_create bad_creates[] = {
     BAD(pd, 0, -ENOENT), BAD(send_cq, 99, -ENOENT), BAD(recv_cq, 99, -ENOENT),
-    BAD(eq, 99, -ENOENT), BAD(srq, 1, -EINVAL),
-    BAD(type, 5, -EOPNOTSUPP), BAD(type, 255, -EOPNOTSUPP),
+    BAD(eq, 99, -ENOENT), BAD(srq, 99, -EINVAL), BAD(xrcd, 1, -EINVAL),
+    BAD(type, 8, -EOPNOTSUPP), BAD(type, VMRI_QPT_XRC_INI, -EINVAL),
+    BAD(type, VMRI_QPT_XRC_TGT, -EINVAL),
     BAD(type, VMRI_QPT_SMI, -EINVAL), BAD(type, VMRI_QPT_GSI, -EINVAL),
     BAD(reserved0[0], 1, -EINVAL), BAD(reserved0[2], 1, -EINVAL),
     BAD(reserved1, 1, -EINVAL), BAD(reserved2, 1U << 31, -EINVAL),

@@ -52,7 +52,7 @@ static void make_grh(const struct vmri_qp *qp, const struct vmri_av *av,
 static bool takes_datagrams(const struct vmri_qp *peer)
 {
     return (peer->type == VMRI_QPT_UD || peer->type == VMRI_QPT_GSI) &&
-           peer->rq.hdr && peer->attr.state >= VMRI_QPS_RTR &&
+           (peer->rq.hdr || peer->srq) && peer->attr.state >= VMRI_QPS_RTR &&
            peer->attr.state <= VMRI_QPS_SQE;
 }
 
@@ -72,8 +72,8 @@ static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
         if ( qkey != peer->attr.qkey )
             vmri_count(peer->dev, qkey_violations, 1);
         else
-            rc = vmri_recv_take(peer, VMRI_GRH + wqe->length, &qp->rx,
-                                qp->rx_sge);
+            rc = vmri_recv_take(peer, peer->srq, VMRI_GRH + wqe->length,
+                                &qp->rx, qp->rx_sge);
 
         if ( rc > 0 )
             env_fetch_add(&peer->inflight, 1);

@@ -36,6 +36,8 @@ static const struct object_table {
     { offsetof(struct vmri_dev, cqs), &vmri_format_plain },
     { offsetof(struct vmri_dev, qps), &vmri_format_qpn },
     { offsetof(struct vmri_dev, mrs), &vmri_format_key },
+    { offsetof(struct vmri_dev, srqs), &vmri_format_srqn },
+    { offsetof(struct vmri_dev, xrcds), &vmri_format_plain },
 };
 
 static struct vmri_table *table_of(struct vmri_dev *dev, unsigned int i)
@@ -359,6 +361,8 @@ static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
 static int close_tables(struct vmri_dev *dev)
 {
     return close_table(dev, &dev->qps, qp_destroy) ?:
+           close_table(dev, &dev->srqs, vmri_srq_destroy) ?:
+           close_table(dev, &dev->xrcds, vmri_xrcd_destroy) ?:
            close_table(dev, &dev->mrs, mr_destroy) ?:
            vmri_mr_reap(dev) ?:
            vmri_region_reap(dev) ?:
@@ -438,7 +442,11 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
         .max_msg_size = VMRI_MAX_MSG,
         .clock_khz = 1000000,
+        .max_xrcd = most(dev, VMRI_RES_XRCD, &vmri_format_plain),
         .max_pinned_pages = pages,
+        .max_srq = most(dev, VMRI_RES_SRQ, &vmri_format_srqn),
+        .max_srq_wr = VMRI_MAX_WR,
+        .max_srq_sge = VMRI_MAX_SHARED_SGE,
     };
 }
 

@@ -11,14 +11,40 @@
 #define LINE        240
 #define PER_TABLE   64          /* objects shown of each table of a device */
 
-static void cf_check pd_line(char *line, const void *obj)
+static void cf_check pd_line(char *line, void *obj)
 {
     const struct vmri_pd *pd = obj;
 
     snprintf(line, LINE, "pd %#x users %u", pd->handle, env_load(&pd->users));
 }
 
-static void cf_check eq_line(char *line, const void *obj)
+static void cf_check xrcd_line(char *line, void *obj)
+{
+    const struct vmri_pd *xrcd = obj;
+
+    snprintf(line, LINE, "xrcd %#x users %u", xrcd->handle,
+             env_load(&xrcd->users));
+}
+
+/* The lock keeps the ring from being exchanged. */
+static void cf_check srq_line(char *line, void *obj)
+{
+    struct vmri_srq *srq = obj;
+
+    env_lock(&srq->lock);
+    snprintf(line, LINE,
+             "srq %#x users %u xrcd %#x cq %#x size %u prod %u cons %u "
+             "limit %u%s%s",
+             srq->handle, env_load(&srq->users),
+             srq->xrcd ? srq->xrcd->handle : 0, srq->cq ? srq->cq->handle : 0,
+             1U << srq->wq.log2_entries, env_load(&srq->wq.hdr->prod),
+             srq->wq.cons, srq->limit,
+             env_load(&srq->wq.hdr->wait) ? " waited for" : "",
+             srq->dead ? " dead" : "");
+    env_unlock(&srq->lock);
+}
+
+static void cf_check eq_line(char *line, void *obj)
 {
     const struct vmri_eq *eq = obj;
     struct vmri_eq_hdr *hdr = vmri_region_at(&eq->region, 0);
@@ -29,7 +55,7 @@ static void cf_check eq_line(char *line, const void *obj)
              env_load(&hdr->overflow) ? " overflow" : "");
 }
 
-static void cf_check cq_line(char *line, const void *obj)
+static void cf_check cq_line(char *line, void *obj)
 {
     const struct vmri_cq *cq = obj;
     struct vmri_cq_hdr *hdr = vmri_region_at(&cq->region, 0);
@@ -47,9 +73,12 @@ static const char *name_of(const char *const names[], unsigned int nr,
     return i < nr ? names[env_nospec(i, nr)] : "?";
 }
 
-static void cf_check qp_line(char *line, const void *obj)
+static void cf_check qp_line(char *line, void *obj)
 {
-    static const char *const types[] = { "SMI", "GSI", "RC", "UC", "UD" };
+    static const char *const types[] = {
+        "SMI", "GSI", "RC", "UC", "UD",
+        [VMRI_QPT_XRC_INI] = "XRC_INI", [VMRI_QPT_XRC_TGT] = "XRC_TGT",
+    };
     static const char *const states[] = {
         "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
     };
@@ -57,10 +86,13 @@ static void cf_check qp_line(char *line, const void *obj)
     const struct vmri_qp *qp = obj;
 
     snprintf(line, LINE,
-             "qp %#x %s %s%s cqs %#x %#x sq %u/%u rq %u/%u peer %#x.%#x%s",
+             "qp %#x %s %s%s cqs %#x %#x srq %#x sq %u/%u rq %u/%u "
+             "peer %#x.%#x%s",
              qp->qpn, name_of(types, ARRAY_SIZE(types), qp->type),
              name_of(states, ARRAY_SIZE(states), env_load(&qp->attr.state)),
-             qp->rings.kernel ? " kernel" : "", qp->scq->handle, qp->rcq->handle,
+             qp->rings.kernel ? " kernel" : "",
+             qp->scq ? qp->scq->handle : 0, qp->rcq ? qp->rcq->handle : 0,
+             qp->srq ? qp->srq->handle : 0,
              env_load(&qp->sq.cons),
              qp->sq.hdr ? env_load(&qp->sq.hdr->prod) : 0,
              env_load(&qp->rq.cons),
@@ -69,7 +101,7 @@ static void cf_check qp_line(char *line, const void *obj)
              name_of(parked, ARRAY_SIZE(parked), env_load(&qp->parked)));
 }
 
-static void cf_check mr_line(char *line, const void *obj)
+static void cf_check mr_line(char *line, void *obj)
 {
     const struct vmri_mr *mr = obj;
 
@@ -82,11 +114,13 @@ static void cf_check mr_line(char *line, const void *obj)
 
 static const struct kind {
     size_t table;               /* in struct vmri_dev */
-    void (*line)(char *line, const void *obj);
+    void (*line)(char *line, void *obj);
 } kinds[] = {
     { offsetof(struct vmri_dev, pds), pd_line },
     { offsetof(struct vmri_dev, eqs), eq_line },
     { offsetof(struct vmri_dev, cqs), cq_line },
+    { offsetof(struct vmri_dev, xrcds), xrcd_line },
+    { offsetof(struct vmri_dev, srqs), srq_line },
     { offsetof(struct vmri_dev, qps), qp_line },
     { offsetof(struct vmri_dev, mrs), mr_line },
 };
@@ -103,7 +137,7 @@ static bool object_line(char *line, struct vmri_dev *dev,
 
     while ( vmri_table_next(t, index, &handle) )
     {
-        const void *obj = vmri_table_get(t, handle);
+        void *obj = vmri_table_get(t, handle);
 
         if ( obj )
         {

@@ -159,17 +159,16 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
     return RUN_MORE;
 }
 
-static void flush_one(struct vmri_qp *qp, struct vmri_cq *cq, uint64_t wr_id,
-                      uint8_t opcode)
+static void flush_send(struct vmri_qp *qp)
 {
     struct vmri_cqe cqe = {
-        .wr_id = wr_id,
+        .wr_id = qp->tx.wqe.wr_id,
         .status = VMRI_WC_WR_FLUSH_ERR,
         .vendor_err = VMRI_VERR_FLUSHED,
-        .opcode = opcode,
+        .opcode = completion_opcode(qp->tx.wqe.opcode),
     };
 
-    vmri_cq_push(cq, qp, &cqe);
+    vmri_cq_push(qp->scq, qp, &cqe);
 }
 
 /*
@@ -188,8 +187,7 @@ static enum run flush_sends(struct vmri_qp *qp, uint32_t *budget)
             return RUN_MORE;
         }
         retire(qp);
-        flush_one(qp, qp->scq, qp->tx.wqe.wr_id,
-                  completion_opcode(qp->tx.wqe.opcode));
+        flush_send(qp);
         vmri_spend(budget, FLUSH_COST);
     }
 
@@ -210,13 +208,26 @@ static bool take_receive(struct vmri_qp *qp, struct vmri_rx *rx)
             got = true;
         }
         else
-            got = vmri_recv_take(qp, 0, rx, NULL) > 0;
+            got = vmri_recv_take(qp, NULL, 0, rx, NULL) > 0;
         if ( got )
             vmri_recv_release(qp);
     }
     env_unlock(&qp->lock);
 
     return got;
+}
+
+/*
+ * What was taken from shared queues is complete, and nothing more will be taken
+ * (IBTA 1.4, 11.6.3.2).
+ */
+static void last_wqe_reached(struct vmri_qp *qp)
+{
+    if ( !vmri_qp_shares(qp) || qp->last_wqe )
+        return;
+
+    qp->last_wqe = true;
+    vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_QP_LAST_WQE_REACHED);
 }
 
 static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
@@ -230,8 +241,11 @@ static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
     while ( *budget )
     {
         if ( !take_receive(qp, &rx) )
+        {
+            last_wqe_reached(qp);
             return RUN_IDLE;
-        flush_one(qp, qp->rcq, rx.wr_id, VMRI_WC_OP_RECV);
+        }
+        vmri_recv_flush(qp, &rx);
         vmri_spend(budget, FLUSH_COST);
     }
 
@@ -263,7 +277,7 @@ static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
 
     case VMRI_QPS_ERR:
         rc = qp->sq.hdr ? flush_sends(qp, budget) : RUN_IDLE;
-        return rc == RUN_IDLE && qp->rq.hdr ? flush_receives(qp, budget) : rc;
+        return rc == RUN_IDLE ? flush_receives(qp, budget) : rc;
 
     default:
         return RUN_IDLE;
@@ -352,32 +366,34 @@ void vmri_disown(struct vmri_qp *qp)
         vmri_ready(qp);
 }
 
-void vmri_wake_peer(struct vmri_qp *qp)
+bool vmri_wake_peer(struct vmri_qp *qp)
 {
     struct vmri_dev *dev;
     struct vmri_qp *peer;
-    bool ours;
+    bool ours, woken = false;
 
     if ( vmri_qp_datagram(qp) )
-        return;
+        return false;
 
     dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
     if ( !dev )
-        return;
+        return false;
 
     peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
     if ( peer )
     {
         /* One that is connected to somebody else has nothing to gain by us. */
         env_lock(&peer->lock);
-        ours = peer->type == VMRI_QPT_RC && peer->attr.dest_qpn == qp->qpn &&
-               peer->attr.av.dlid == qp->dev->lid;
+        ours = vmri_qp_faces(peer, qp);
         env_unlock(&peer->lock);
-        if ( ours && vmri_park_remove(peer) )
+        woken = ours && vmri_park_remove(peer);
+        if ( woken )
             vmri_ready(peer);
         vmri_table_put(&dev->qps, peer->qpn);
     }
     vmri_fabric_peer_put(dev);
+
+    return woken;
 }
 
 /* A sender waits and there is a receive now: let it go on. */

@@ -61,6 +61,7 @@ enum env_level {
     LEVEL_DEV,
     LEVEL_TABLE,
     LEVEL_QP,
+    LEVEL_SRQ,
     LEVEL_CQ,
     LEVEL_PARK,
     LEVEL_EQ,

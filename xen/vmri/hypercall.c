@@ -13,6 +13,9 @@ union args {
     struct vmri_counters counters;
     struct vmri_eq_create eq_create;
     struct vmri_cq_create cq_create;
+    struct vmri_srq_create srq_create;
+    struct vmri_srq_modify srq_modify;
+    struct vmri_srq_query srq_query;
     struct vmri_qp_create qp_create;
     struct vmri_qp_modify qp_modify;
     struct vmri_mr_register mr_register;
@@ -33,11 +36,17 @@ static const struct command {
     { VMRI_OP_dev_counters, sizeof(struct vmri_counters), OUT },
     { VMRI_OP_pd_create, sizeof(struct vmri_object), IN | OUT },
     { VMRI_OP_pd_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_xrcd_create, sizeof(struct vmri_object), IN | OUT },
+    { VMRI_OP_xrcd_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_eq_create, sizeof(struct vmri_eq_create), IN | OUT },
     { VMRI_OP_eq_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_eq_poll, sizeof(struct vmri_object), IN },
     { VMRI_OP_cq_create, sizeof(struct vmri_cq_create), IN | OUT },
     { VMRI_OP_cq_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_srq_create, sizeof(struct vmri_srq_create), IN | OUT },
+    { VMRI_OP_srq_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_srq_modify, sizeof(struct vmri_srq_modify), IN },
+    { VMRI_OP_srq_query, sizeof(struct vmri_srq_query), IN | OUT },
     { VMRI_OP_qp_create, sizeof(struct vmri_qp_create), IN | OUT },
     { VMRI_OP_qp_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_qp_modify, sizeof(struct vmri_qp_modify), IN },
@@ -77,12 +86,16 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
     {
     case VMRI_OP_pd_destroy:
         return vmri_pd_destroy(dev, arg->handle);
+    case VMRI_OP_xrcd_destroy:
+        return vmri_xrcd_destroy(dev, arg->handle);
     case VMRI_OP_eq_destroy:
         return vmri_eq_destroy(dev, arg->handle);
     case VMRI_OP_eq_poll:
         return vmri_eq_poll(dev, arg->handle);
     case VMRI_OP_cq_destroy:
         return vmri_cq_destroy(dev, arg->handle);
+    case VMRI_OP_srq_destroy:
+        return vmri_srq_destroy(dev, arg->handle);
     case VMRI_OP_qp_destroy:
         return vmri_qp_destroy(dev, arg->handle);
     case VMRI_OP_mr_deregister:
@@ -110,10 +123,18 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return 0;
     case VMRI_OP_pd_create:
         return vmri_pd_create(dev, &args->object);
+    case VMRI_OP_xrcd_create:
+        return vmri_xrcd_create(dev, &args->object);
     case VMRI_OP_eq_create:
         return vmri_eq_create(dev, &args->eq_create, state);
     case VMRI_OP_cq_create:
         return vmri_cq_create(dev, &args->cq_create, state);
+    case VMRI_OP_srq_create:
+        return vmri_srq_create(dev, &args->srq_create, state);
+    case VMRI_OP_srq_modify:
+        return vmri_srq_modify(dev, &args->srq_modify, state);
+    case VMRI_OP_srq_query:
+        return vmri_srq_query(dev, &args->srq_query);
     case VMRI_OP_qp_create:
         return vmri_qp_create(dev, &args->qp_create, state);
     case VMRI_OP_qp_modify:
@@ -142,11 +163,17 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
     case VMRI_OP_pd_create:
         vmri_pd_destroy(dev, args->object.handle);
         break;
+    case VMRI_OP_xrcd_create:
+        vmri_xrcd_destroy(dev, args->object.handle);
+        break;
     case VMRI_OP_eq_create:
         vmri_eq_destroy(dev, args->eq_create.handle);
         break;
     case VMRI_OP_cq_create:
         vmri_cq_destroy(dev, args->cq_create.handle);
+        break;
+    case VMRI_OP_srq_create:
+        vmri_srq_destroy(dev, args->srq_create.handle);
         break;
     case VMRI_OP_qp_create:
         vmri_qp_destroy(dev, args->qp_create.qpn);
@@ -172,6 +199,8 @@ static long abandon(struct vmri_dev *dev, unsigned int cmd,
         return vmri_mr_abandon(dev, 0, state, error);
     case VMRI_OP_eq_create:
     case VMRI_OP_cq_create:
+    case VMRI_OP_srq_create:
+    case VMRI_OP_srq_modify:
     case VMRI_OP_qp_create:
         vmri_region_abandon(dev, state);
         break;
@@ -207,7 +236,8 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
     return ret < 0 ? -EFAULT : undo(dev, c->cmd, &args, state);
 }
 
-static long schedule(unsigned int dev_id, uint64_t qpn)
+/* The queue's number comes by value: of a QP, or of an SRQ. */
+static long schedule(unsigned int cmd, unsigned int dev_id, uint64_t number)
 {
     struct vmri_dev *dev = vmri_dev_get(env_current(), dev_id);
     long ret = -ENOENT;
@@ -215,8 +245,9 @@ static long schedule(unsigned int dev_id, uint64_t qpn)
     if ( unlikely(!dev) )
         return -ENODEV;
 
-    if ( likely(qpn == (uint32_t)qpn) )
-        ret = vmri_schedule(dev, qpn);
+    if ( likely(number == (uint32_t)number) )
+        ret = likely(cmd == VMRI_OP_schedule) ? vmri_schedule(dev, number)
+                                              : vmri_srq_schedule(dev, number);
     vmri_dev_put(dev);
 
     return ret;
@@ -232,8 +263,8 @@ long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
 
     cmd &= ~VMRI_CONTINUE;
 
-    if ( likely(cmd == VMRI_OP_schedule) )
-        return schedule(id, args);
+    if ( likely(cmd == VMRI_OP_schedule) || cmd == VMRI_OP_srq_schedule )
+        return schedule(cmd, id, args);
 
     if ( cmd >= VMRI_OP_control )
         return vmri_control(cmd, args, state.again);

@@ -34,8 +34,10 @@
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
  *   LEVEL_TABLE    table->lock: which slots are free.
  *   LEVEL_QP       qp->lock: state, attributes, receive queue.
+ *   LEVEL_SRQ      srq->lock: the ring, the limit.
  *   LEVEL_CQ       cq->lock: the producer index.
- *   LEVEL_PARK     dev->park.lock: the timer wheel and what is parked.
+ *   LEVEL_PARK     dev->park.lock: the timer wheel and what is parked, and the
+ *                  queue pairs that wait for a receive of the device's SRQs.
  *   LEVEL_EQ       eq->lock: the producer index, events that wait.
  *
  * Two locks of one level are never held together.  No lock is held while bytes
@@ -140,6 +142,7 @@ struct vmri_table {
 
 extern const struct vmri_handle_format vmri_format_plain;   /* PD, EQ, CQ */
 extern const struct vmri_handle_format vmri_format_qpn;
+extern const struct vmri_handle_format vmri_format_srqn;
 extern const struct vmri_handle_format vmri_format_key;
 extern const struct vmri_handle_format vmri_format_lid;     /* of a fabric */
 extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
@@ -232,6 +235,8 @@ struct vmri_dev {
     struct vmri_table cqs;
     struct vmri_table qps;
     struct vmri_table mrs;
+    struct vmri_table srqs;
+    struct vmri_table xrcds;
     struct list_head pending_mrs;       /* by lock: pinning or unpinning */
     struct list_head pending_regions;   /* by lock: pinning (ring.c) */
     uint32_t tickets;                   /* by lock: the last one given out */
@@ -350,7 +355,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr);
 /* The memory of the device itself and of its tables. */
 uint64_t vmri_dev_bytes(struct vmri_dev *dev);
 
-/* ---- protection domains (pd.c) ---- */
+/* ---- protection domains, and XRC domains, which are no more (pd.c) ---- */
 
 struct vmri_pd {
     uint32_t handle;
@@ -359,6 +364,8 @@ struct vmri_pd {
 
 int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
 int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
+int vmri_xrcd_create(struct vmri_dev *dev, struct vmri_object *arg);
+int cf_check vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle);
 
 /*
  * Use an object: look it up and count a user, so that it stays.  NULL when
@@ -566,6 +573,7 @@ uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
                        env_frame_t *frame, uint32_t *offset);
 
 #include "qp.h"
+#include "srq.h"
 
 /* ---- the rest ---- */
 

@@ -18,6 +18,10 @@ const struct vmri_handle_format vmri_format_qpn = {
     .index_bits = 17, .gen_shift = 17, .gen_bits = 7, .first = 2,
 };
 
+const struct vmri_handle_format vmri_format_srqn = {
+    .index_bits = 17, .gen_shift = 17, .gen_bits = 7, .first = 1,
+};
+
 /* The low byte changes with every use of a slot, as users of keys expect. */
 const struct vmri_handle_format vmri_format_key = {
     .index_shift = 8, .index_bits = 24, .gen_bits = 8, .first = 1,

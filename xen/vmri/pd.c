@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMRI: protection domains.
+ * VMRI: protection domains, and XRC domains.  Nothing is known of either but
+ * who belongs to it.
  */
 #include "internal.h"
 
-static void pd_free(struct vmri_dev *dev, struct vmri_pd *pd)
+static void pd_free(struct vmri_dev *dev, unsigned int what,
+                    struct vmri_pd *pd)
 {
     vmri_free(dev, pd, sizeof(*pd));
-    vmri_uncharge(dev, VMRI_RES_PD, 1);
+    vmri_uncharge(dev, what, 1);
 }
 
-int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg)
+static int create(struct vmri_dev *dev, struct vmri_table *t,
+                  unsigned int what, struct vmri_object *arg)
 {
     struct vmri_pd *pd;
     int ret;
@@ -18,40 +21,60 @@ int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg)
     if ( arg->reserved )
         return -EINVAL;
 
-    ret = vmri_charge(dev, VMRI_RES_PD, 1);
+    ret = vmri_charge(dev, what, 1);
     if ( ret )
         return ret;
 
     pd = vmri_alloc(dev, sizeof(*pd));
-    ret = pd ? vmri_table_reserve(&dev->pds, VMRI_HANDLE_ANY, &pd->handle)
-             : -ENOMEM;
+    ret = pd ? vmri_table_reserve(t, VMRI_HANDLE_ANY, &pd->handle) : -ENOMEM;
     if ( ret )
         goto free;
 
     arg->handle = pd->handle;
-    ret = vmri_publish(dev, &dev->pds, pd->handle, pd);
+    ret = vmri_publish(dev, t, pd->handle, pd);
     if ( !ret )
         return 0;
 
-    vmri_table_release(&dev->pds, pd->handle);
+    vmri_table_release(t, pd->handle);
  free:
-    pd_free(dev, pd);
+    pd_free(dev, what, pd);
 
     return ret;
 }
 
-int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle)
+static int destroy(struct vmri_dev *dev, struct vmri_table *t,
+                   unsigned int what, uint32_t handle)
 {
     void *pd;
-    int ret = vmri_kill_unused(dev, &dev->pds, handle, &pd);
+    int ret = vmri_kill_unused(dev, t, handle, &pd);
 
     if ( ret )
         return ret;
 
-    vmri_table_release(&dev->pds, handle);
-    pd_free(dev, pd);
+    vmri_table_release(t, handle);
+    pd_free(dev, what, pd);
 
     return 0;
+}
+
+int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg)
+{
+    return create(dev, &dev->pds, VMRI_RES_PD, arg);
+}
+
+int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle)
+{
+    return destroy(dev, &dev->pds, VMRI_RES_PD, handle);
+}
+
+int vmri_xrcd_create(struct vmri_dev *dev, struct vmri_object *arg)
+{
+    return create(dev, &dev->xrcds, VMRI_RES_XRCD, arg);
+}
+
+int cf_check vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle)
+{
+    return destroy(dev, &dev->xrcds, VMRI_RES_XRCD, handle);
 }
 
 /*

@@ -4,148 +4,62 @@
  */
 #include "internal.h"
 
-/* A queue's place in the region. */
-struct extent {
-    uint64_t start;
-    uint64_t end;
-};
-
-static bool overlap(const struct extent *a, const struct extent *b)
-{
-    return a->start < a->end && b->start < b->end &&
-           a->start < b->end && b->start < a->end;
-}
-
-/* Entries of a power of two that fit a page and do not cross one. */
-static bool extent_init(struct extent *e, uint32_t offset,
-                        unsigned int entries, unsigned int stride)
-{
-    if ( offset & ((1U << stride) - 1) )
-        return false;
-
-    e->start = offset;
-    e->end = offset + (1ULL << (entries + stride));
-
-    return true;
-}
-
-static bool layout_send(const struct vmri_qp_create *arg, struct extent *e)
-{
-    uint32_t room;
-
-    if ( !arg->sq_log2_stride )
-        return !arg->sq_log2_entries && !arg->sq_offset &&
-               !arg->max_send_sge && !arg->max_inline;
-
-    if ( arg->sq_log2_stride < 6 || arg->sq_log2_stride > VMRI_PAGE_SHIFT ||
-         arg->sq_log2_entries > VMRI_MAX_WR_SHIFT ||
-         arg->max_send_sge > VMRI_MAX_SGE ||
-         arg->max_inline > VMRI_MAX_INLINE )
-        return false;
-
-    room = (1U << arg->sq_log2_stride) - sizeof(struct vmri_send_wqe);
-
-    return arg->max_send_sge * sizeof(struct vmri_sge) <= room &&
-           arg->max_inline <= room &&
-           extent_init(e, arg->sq_offset, arg->sq_log2_entries,
-                       arg->sq_log2_stride);
-}
-
-static bool layout_receive(const struct vmri_qp_create *arg, struct extent *e)
-{
-    uint32_t room;
-
-    if ( !arg->rq_log2_stride )
-        return !arg->rq_log2_entries && !arg->rq_offset && !arg->max_recv_sge;
-
-    if ( arg->rq_log2_stride < 5 || arg->rq_log2_stride > VMRI_PAGE_SHIFT ||
-         arg->rq_log2_entries > VMRI_MAX_WR_SHIFT ||
-         arg->max_recv_sge > VMRI_MAX_SGE )
-        return false;
-
-    room = (1U << arg->rq_log2_stride) - sizeof(struct vmri_recv_wqe);
-
-    return arg->max_recv_sge * sizeof(struct vmri_sge) <= room &&
-           extent_init(e, arg->rq_offset, arg->rq_log2_entries,
-                       arg->rq_log2_stride);
-}
-
-static bool layout_indirect(const struct vmri_qp_create *arg, struct extent *e)
-{
-    if ( !arg->ind_log2_entries )
-        return !arg->ind_offset;
-
-    return (arg->flags & VMRI_QPF_KERNEL) &&
-           arg->ind_log2_entries <= VMRI_MAX_INDIRECT_SHIFT &&
-           extent_init(e, arg->ind_offset, arg->ind_log2_entries, 4);
-}
-
-/* The bytes that the region must have, or 0 when its parts do not fit. */
-static uint64_t layout(const struct vmri_qp_create *arg)
-{
-    struct extent part[4] = { { 0, sizeof(struct vmri_qp_hdr) } };
-    uint64_t end = 0;
-    unsigned int i, j;
-
-    if ( !layout_send(arg, &part[1]) || !layout_receive(arg, &part[2]) ||
-         !layout_indirect(arg, &part[3]) )
-        return 0;
-
-    for ( i = 0; i < ARRAY_SIZE(part); i++ )
-    {
-        for ( j = 0; j < i; j++ )
-            if ( overlap(&part[i], &part[j]) )
-                return 0;
-        if ( part[i].end > end )
-            end = part[i].end;
-    }
-
-    return end;
-}
-
-static int check_create(const struct vmri_qp_create *arg)
+/* Which objects and queues each type has is named, all other fields are 0. */
+static int check_type(const struct vmri_qp_create *arg)
 {
     bool kernel = arg->flags & VMRI_QPF_KERNEL;
-
-    if ( arg->srq || arg->reserved0[0] || arg->reserved0[1] ||
-         arg->reserved0[2] || arg->reserved1 || arg->xrcd || arg->reserved2 ||
-         (arg->flags & ~VMRI_QPF_KERNEL) )
-        return -EINVAL;
+    bool sends = arg->sq_log2_stride, receives = arg->rq_log2_stride;
+    bool ok;
 
     switch ( arg->type )
     {
     case VMRI_QPT_SMI:
     case VMRI_QPT_GSI:
-        return kernel && !arg->qpn ? 0 : -EINVAL;
+        ok = kernel && !arg->qpn && !arg->srq && !arg->xrcd;
+        break;
 
     case VMRI_QPT_RC:
     case VMRI_QPT_UC:
     case VMRI_QPT_UD:
-        return 0;
+        ok = !arg->xrcd && !(arg->srq && receives);
+        break;
+
+    case VMRI_QPT_XRC_INI:
+        ok = !arg->xrcd && !arg->srq && !receives && !arg->recv_cq;
+        break;
+
+    case VMRI_QPT_XRC_TGT:
+        ok = !arg->srq && !sends && !receives && !arg->ind_log2_entries &&
+             !arg->send_cq && !arg->recv_cq && !arg->frames.nr &&
+             !arg->frames.gfns && !arg->frames.reserved;
+        break;
 
     default:
         return -EOPNOTSUPP;
     }
+
+    return ok ? 0 : -EINVAL;
 }
 
-static void wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr,
-                    uint32_t offset, uint8_t log2_entries, uint8_t log2_stride,
-                    uint8_t max_sge)
+static int check_create(const struct vmri_qp_create *arg)
 {
-    if ( !log2_stride )
-        return;
+    if ( arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] ||
+         arg->reserved1 || arg->reserved2 ||
+         (arg->flags & ~VMRI_QPF_KERNEL) )
+        return -EINVAL;
 
-    *wq = (struct vmri_wq){
-        .hdr = hdr,
-        .offset = offset,
-        .log2_entries = log2_entries,
-        .log2_stride = log2_stride,
-        .max_sge = max_sge,
-        .cons = env_load(&hdr->prod),
-    };
-    env_store(&hdr->cons, wq->cons);
-    env_store(&hdr->running, 0);
-    env_store(&hdr->wait, 0);
+    return check_type(arg);
+}
+
+/* Both queues start empty. */
+static void queues_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
+{
+    struct vmri_qp_hdr *hdr = vmri_region_at(&qp->rings.region, 0);
+
+    vmri_wq_init(&qp->sq, &hdr->sq, arg->sq_offset, arg->sq_log2_entries,
+                 arg->sq_log2_stride, arg->max_send_sge);
+    vmri_wq_init(&qp->rq, &hdr->rq, arg->rq_offset, arg->rq_log2_entries,
+                 arg->rq_log2_stride, arg->max_recv_sge);
 }
 
 /* A number that no queue pair had before, from one reset to the next. */
@@ -158,8 +72,6 @@ static uint64_t new_life(void)
 
 static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
-    struct vmri_qp_hdr *hdr = vmri_region_at(&qp->rings.region, 0);
-
     qp->rings.kernel = arg->flags & VMRI_QPF_KERNEL;
     qp->rings.ind_log2_entries = arg->ind_log2_entries;
     qp->rings.ind_offset = arg->ind_offset;
@@ -170,11 +82,10 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     env_lock_init(&qp->lock, LEVEL_QP);
     qp->wheel_level = VMRI_WHEEL_LEVELS;
     INIT_LIST_HEAD(&qp->wheel);
+    INIT_LIST_HEAD(&qp->srq_wait);
 
-    wq_init(&qp->sq, &hdr->sq, arg->sq_offset, arg->sq_log2_entries,
-            arg->sq_log2_stride, arg->max_send_sge);
-    wq_init(&qp->rq, &hdr->rq, arg->rq_offset, arg->rq_log2_entries,
-            arg->rq_log2_stride, arg->max_recv_sge);
+    if ( qp->rings.region.nr )
+        queues_init(qp, arg);
 }
 
 static void unuse_all(struct vmri_dev *dev, struct vmri_qp *qp)
@@ -187,36 +98,64 @@ static void unuse_all(struct vmri_dev *dev, struct vmri_qp *qp)
         vmri_unuse(dev, qp->rcq);
     if ( qp->eq )
         vmri_unuse(dev, qp->eq);
+    if ( qp->srq )
+        vmri_unuse(dev, qp->srq);
+    if ( qp->xrcd )
+        vmri_unuse(dev, qp->xrcd);
 }
 
-static bool use_all(struct vmri_dev *dev, struct vmri_qp *qp,
-                    const struct vmri_qp_create *arg)
+/* 0, -ENOENT, or -EINVAL: the SRQ is for XRC. */
+static int use_all(struct vmri_dev *dev, struct vmri_qp *qp,
+                   const struct vmri_qp_create *arg)
 {
-    qp->rings.pd = vmri_use(dev, &dev->pds, arg->pd);
-    qp->scq = vmri_use(dev, &dev->cqs, arg->send_cq);
-    qp->rcq = vmri_use(dev, &dev->cqs, arg->recv_cq);
-    qp->eq = vmri_use(dev, &dev->eqs, arg->eq);
+    const bool target = arg->type == VMRI_QPT_XRC_TGT;
+    const bool initiator = arg->type == VMRI_QPT_XRC_INI;
 
-    return qp->rings.pd && qp->scq && qp->rcq && qp->eq;
+    qp->rings.pd = vmri_use(dev, &dev->pds, arg->pd);
+    qp->eq = vmri_use(dev, &dev->eqs, arg->eq);
+    if ( target )
+        qp->xrcd = vmri_use(dev, &dev->xrcds, arg->xrcd);
+    else
+        qp->scq = vmri_use(dev, &dev->cqs, arg->send_cq);
+    if ( !target && !initiator )
+        qp->rcq = vmri_use(dev, &dev->cqs, arg->recv_cq);
+    if ( arg->srq )
+        qp->srq = vmri_use(dev, &dev->srqs, arg->srq);
+
+    if ( !qp->rings.pd || !qp->eq || (target ? !qp->xrcd : !qp->scq) ||
+         (!target && !initiator && !qp->rcq) || (arg->srq && !qp->srq) )
+        return -ENOENT;
+
+    return qp->srq && qp->srq->xrcd ? -EINVAL : 0;
 }
 
-static size_t qp_bytes(uint8_t type)
+static size_t qp_bytes(bool private_entries)
 {
     return sizeof(struct vmri_qp) +
-           (vmri_type_datagram(type) ? VMRI_MAX_SGE * sizeof(struct vmri_sge)
-                                     : 0);
+           (private_entries ? VMRI_MAX_SGE * sizeof(struct vmri_sge) : 0);
 }
 
-static int qp_alloc(struct vmri_dev *dev, uint8_t type,
+/*
+ * Datagrams need private entries of a receive that they fill, others for those
+ * of theirs that come from shared queues.
+ */
+static bool needs_entries(const struct vmri_qp_create *arg)
+{
+    return arg->srq || vmri_type_datagram(arg->type) ||
+           arg->type == VMRI_QPT_XRC_TGT;
+}
+
+static int qp_alloc(struct vmri_dev *dev, const struct vmri_qp_create *arg,
                     struct vmri_qp **result)
 {
+    const bool entries = needs_entries(arg);
     struct vmri_qp *qp;
     int rc = vmri_charge(dev, VMRI_RES_QP, 1);
 
     if ( rc )
         return rc;
 
-    qp = vmri_alloc(dev, qp_bytes(type));
+    qp = vmri_alloc(dev, qp_bytes(entries));
     if ( !qp )
     {
         vmri_uncharge(dev, VMRI_RES_QP, 1);
@@ -224,9 +163,9 @@ static int qp_alloc(struct vmri_dev *dev, uint8_t type,
     }
 
     qp->dev = dev;
-    qp->type = type;
-    qp->counters = vmri_type_counters(dev, type);
-    if ( vmri_type_datagram(type) )
+    qp->type = arg->type;
+    qp->counters = vmri_type_counters(dev, arg->type);
+    if ( entries )
         qp->rx_sge = (struct vmri_sge *)(qp + 1);
     *result = qp;
 
@@ -236,7 +175,7 @@ static int qp_alloc(struct vmri_dev *dev, uint8_t type,
 static void qp_free(struct vmri_dev *dev, struct vmri_qp *qp)
 {
     unuse_all(dev, qp);
-    vmri_free(dev, qp, qp_bytes(qp->type));
+    vmri_free(dev, qp, qp_bytes(qp->rx_sge));
     vmri_uncharge(dev, VMRI_RES_QP, 1);
 }
 
@@ -259,7 +198,7 @@ static uint32_t wanted_number(const struct vmri_qp_create *arg)
 int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
                    struct vmri_call *call)
 {
-    uint64_t bytes = layout(arg);
+    uint64_t bytes = vmri_layout_qp(arg);
     struct vmri_qp *qp;
     uint32_t qpn;
     int rc = check_create(arg);
@@ -269,16 +208,14 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
     if ( !bytes || arg->qpn == 1 || arg->qpn >> 24 )
         return -EINVAL;
 
-    rc = qp_alloc(dev, arg->type, &qp);
+    rc = qp_alloc(dev, arg, &qp);
     if ( rc )
         return rc;
 
-    rc = -ENOENT;
-    if ( !use_all(dev, qp, arg) )
-        goto free;
-
-    rc = vmri_region_create(dev, &arg->frames, bytes, call,
-                            &qp->rings.region);
+    rc = use_all(dev, qp, arg);
+    if ( !rc && !qp->xrcd )
+        rc = vmri_region_create(dev, &arg->frames, bytes, call,
+                                &qp->rings.region);
     if ( rc )
         goto free;
 
@@ -317,6 +254,7 @@ int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
 
     /* Nobody runs it or copies for it any more; a timer may still wake it. */
     vmri_park_remove(qp);
+    vmri_srq_leave(qp);
     vmri_source_fini(qp->eq, &qp->source);
     vmri_table_release(&dev->qps, qpn);
     vmri_region_destroy(dev, &qp->rings.region);
@@ -336,6 +274,7 @@ void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event)
             env_store(&qp->rq.hdr->wait, 1);
         if ( event )
             vmri_event_raise(qp->eq, &qp->source, event);
+        vmri_srq_leave(qp);
     }
     env_unlock(&qp->lock);
 }
@@ -348,14 +287,19 @@ void vmri_qp_error(struct vmri_qp *qp, unsigned int event)
 }
 
 /*
- * Discard all that is posted and half done.  By the owner, nothing in flight.
+ * Discard all that is posted and half done; but a receive of a shared queue,
+ * which is not ours alone, completes.  By the owner, nothing in flight.
  */
 static void reset(struct vmri_qp *qp)
 {
     uint8_t port = qp->attr.port;
 
+    if ( vmri_qp_shares(qp) && qp->rx.active )
+        vmri_recv_flush(qp, &qp->rx);
+
     qp->tx.active = false;
     qp->drain_event = false;
+    qp->last_wqe = false;
     env_store(&qp->rq_wanted, 0);
     vmri_park_remove(qp);
 
@@ -363,10 +307,10 @@ static void reset(struct vmri_qp *qp)
     qp->rx.active = false;
     qp->established = false;
     qp->life = new_life();
-    wq_init(&qp->sq, qp->sq.hdr, qp->sq.offset, qp->sq.log2_entries,
-            qp->sq.log2_stride, qp->sq.max_sge);
-    wq_init(&qp->rq, qp->rq.hdr, qp->rq.offset, qp->rq.log2_entries,
-            qp->rq.log2_stride, qp->rq.max_sge);
+    vmri_wq_init(&qp->sq, qp->sq.hdr, qp->sq.offset, qp->sq.log2_entries,
+                 qp->sq.log2_stride, qp->sq.max_sge);
+    vmri_wq_init(&qp->rq, qp->rq.hdr, qp->rq.offset, qp->rq.log2_entries,
+                 qp->rq.log2_stride, qp->rq.max_sge);
     qp->attr = (struct vmri_qp_modify){ .port = port, .path_mtu = 5 };
     env_unlock(&qp->lock);
 }
@@ -382,6 +326,7 @@ static void entered(struct vmri_qp *qp, unsigned int state,
         while ( env_load_acquire(&qp->inflight) )
             env_relax();
         vmri_park_remove(qp);
+        vmri_srq_leave(qp);
         if ( state == VMRI_QPS_RESET )
             reset(qp);
         break;

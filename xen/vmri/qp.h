@@ -56,6 +56,7 @@ struct vmri_tx {
     uint8_t status;             /* VMRI_WC_*: how it failed */
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
+    struct vmri_srq *srq;       /* the peer's receives come from, this step */
     uint32_t done;              /* bytes of wqe.length */
     uint64_t peer_life;         /* the peer's that has them, when there are */
     uint64_t silent_until;      /* the time-out that runs, in ns; 0: none */
@@ -69,6 +70,7 @@ struct vmri_tx {
 struct vmri_rx {
     bool active;
     uint64_t wr_id;
+    uint32_t srqn;              /* XRC: the SRQ that it was taken from; or 0 */
     struct vmri_cursor sgl;
 };
 
@@ -86,6 +88,8 @@ struct vmri_qp {
     struct vmri_cq *rcq;
     struct vmri_eq *eq;
     struct vmri_qp_counters *counters;  /* of its type, the device's */
+    struct vmri_srq *srq;       /* receives come from there; or NULL */
+    struct vmri_pd *xrcd;       /* XRC targets: of the SRQs; else NULL */
     uint8_t type;
     uint32_t max_inline;
     struct vmri_rings rings;
@@ -103,6 +107,7 @@ struct vmri_qp {
     uint32_t turn;              /* atomic: whose it is, or `turns` */
     uint32_t again;             /* atomic: look at the ring again */
     bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
+    bool last_wqe;              /* by the owner: LAST_WQE_REACHED is out */
     struct vmri_wq sq;          /* by the owner */
     struct vmri_tx tx;          /* by the owner */
     struct vmri_wq rq;          /* by lock */
@@ -119,6 +124,11 @@ struct vmri_qp {
     uint8_t wheel_level;        /* VMRI_WHEEL_LEVELS: on no slot */
     uint8_t wheel_slot;
     struct list_head wheel;
+
+    /* The SRQ whose receives our peer waits for; also read without the lock. */
+    struct vmri_srq *waits_on;
+    bool was_woken;             /* once, and got none yet */
+    struct list_head srq_wait;
 };
 
 /* Sets of queue pair types. */
@@ -174,6 +184,34 @@ static inline bool vmri_qp_unreliable(const struct vmri_qp *qp)
 {
     return vmri_qp_datagram(qp) || qp->type == VMRI_QPT_UC;
 }
+/* Do its receives come from shared queues? */
+static inline bool vmri_qp_shares(const struct vmri_qp *qp)
+{
+    return qp->srq || qp->xrcd;
+}
+/* What a connected one sends to, or (XRC) gets from. */
+static inline unsigned int vmri_qp_peer_type(const struct vmri_qp *qp)
+{
+    switch ( qp->type )
+    {
+    case VMRI_QPT_XRC_INI:
+        return VMRI_QPT_XRC_TGT;
+
+    case VMRI_QPT_XRC_TGT:
+        return VMRI_QPT_XRC_INI;
+
+    default:
+        return qp->type;
+    }
+}
+/* Is qp connected to the peer?  By qp->lock. */
+static inline bool vmri_qp_faces(const struct vmri_qp *qp,
+                                 const struct vmri_qp *peer)
+{
+    return qp->type == vmri_qp_peer_type(peer) &&
+           qp->attr.dest_qpn == peer->qpn &&
+           qp->attr.av.dlid == peer->dev->lid;
+}
 static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 {
     return env_load(&qp->attr.state);
@@ -199,10 +237,24 @@ void vmri_own(struct vmri_qp *qp);
 void vmri_disown(struct vmri_qp *qp);
 /* Have the owner's driver call schedule. */
 void vmri_ready(struct vmri_qp *qp);
-/* Wake the peer of an RC QP when it is parked for one of our doings. */
-void vmri_wake_peer(struct vmri_qp *qp);
+/*
+ * Wake the peer of a connected QP when it is parked for one of our doings.
+ * False: nobody was.
+ */
+bool vmri_wake_peer(struct vmri_qp *qp);
+
+/*
+ * layout.c.  The bytes that the region must have, or 0 when its parts are not
+ * allowed or do not fit.  Of wq and rings only the layout matters.
+ */
+uint64_t vmri_layout_qp(const struct vmri_qp_create *arg);
+uint64_t vmri_layout_srq(const struct vmri_wq *wq,
+                         const struct vmri_rings *rings);
 
 /* wqe.c */
+/* Fill in a queue, unless the stride is 0; it starts empty. */
+void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
+                  uint8_t log2_entries, uint8_t log2_stride, uint8_t max_sge);
 void vmri_copy_in(void *to, const void *from, size_t bytes);
 /*
  * Posted entries of a queue; negative when the guest's index is out of range.
@@ -292,12 +344,15 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
                     struct vmri_rx *rx, struct vmri_sge *copy);
 /*
  * Take the next receive of qp, under qp->lock: 1, 0 (none, or it does not hold
- * `want` bytes and stays) or -EINVAL (ring).  With `copy` its slot is free at
- * once, else with vmri_recv_release, which frees all that were taken so far.
+ * `want` bytes and stays) or -EINVAL (ring).  It comes from srq, or when that
+ * is NULL from qp's own queue.  With `copy`, which an SRQ needs, its slot is
+ * free at once, else with vmri_recv_release, which frees all that were taken.
  */
-int vmri_recv_take(struct vmri_qp *qp, uint64_t want, struct vmri_rx *rx,
-                   struct vmri_sge *copy);
+int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
+                   struct vmri_rx *rx, struct vmri_sge *copy);
 void vmri_recv_release(struct vmri_qp *qp);
+/* Complete a receive of a QP in error. */
+void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx);
 /* Complete a receive of qp (its lock not held): false when its CQ is dead. */
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe);

@@ -38,10 +38,16 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
     return 1;
 }
 
-int vmri_recv_take(struct vmri_qp *qp, uint64_t want, struct vmri_rx *rx,
-                   struct vmri_sge *copy)
+int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
+                   struct vmri_rx *rx, struct vmri_sge *copy)
 {
-    int rc = vmri_recv_fetch(&qp->rings, &qp->rq, rx, copy);
+    int rc;
+
+    if ( srq )
+        return vmri_srq_take(srq, qp, want, rx, copy);
+
+    rx->srqn = 0;
+    rc = vmri_recv_fetch(&qp->rings, &qp->rq, rx, copy);
 
     if ( rc > 0 && !vmri_cursor_holds(&rx->sgl, want) )
         return 0;
@@ -58,14 +64,49 @@ int vmri_recv_take(struct vmri_qp *qp, uint64_t want, struct vmri_rx *rx,
 
 void vmri_recv_release(struct vmri_qp *qp)
 {
-    env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
+    if ( qp->rq.hdr )
+        env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
+}
+
+/*
+ * Where a receive completes: XRC ones in the CQ of their SRQ.  When that is
+ * gone, so are its receives.
+ */
+static bool push(struct vmri_qp *qp, const struct vmri_rx *rx,
+                 struct vmri_cqe *cqe)
+{
+    struct vmri_srq *srq;
+    bool ok = true;
+
+    cqe->wr_id = rx->wr_id;
+
+    if ( qp->rcq )
+        return vmri_cq_push(qp->rcq, qp, cqe);
+
+    srq = vmri_srq_get(qp, rx->srqn);
+    if ( srq )
+    {
+        ok = vmri_cq_push(srq->cq, qp, cqe);
+        vmri_srq_put(srq);
+    }
+
+    return ok;
+}
+
+void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
+{
+    struct vmri_cqe cqe = {
+        .status = VMRI_WC_WR_FLUSH_ERR,
+        .vendor_err = VMRI_VERR_FLUSHED,
+        .opcode = VMRI_WC_OP_RECV,
+    };
+
+    push(qp, rx, &cqe);
 }
 
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe)
 {
-    cqe->wr_id = rx->wr_id;
-
     if ( !vmri_qp_datagram(qp) )
     {
         env_lock(&qp->lock);
@@ -81,7 +122,7 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                       (vmri_qp_datagram(qp) ? VMRI_GRH : 0));
     }
 
-    if ( vmri_cq_push(qp->rcq, qp, cqe) )
+    if ( push(qp, rx, cqe) )
         return true;
 
     vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);

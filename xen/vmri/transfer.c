@@ -72,9 +72,7 @@ static enum vmri_step refuse(struct vmri_qp *qp, uint8_t status,
 static bool peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp)
 {
     return peer->attr.state >= VMRI_QPS_RTR &&
-           peer->attr.state <= VMRI_QPS_SQE &&
-           peer->type == qp->type && peer->attr.dest_qpn == qp->qpn &&
-           peer->attr.av.dlid == qp->dev->lid;
+           peer->attr.state <= VMRI_QPS_SQE && vmri_qp_faces(peer, qp);
 }
 
 struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
@@ -156,34 +154,50 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 }
 
 /*
- * The peer has no receive: wait as long as it asks, or until it posts
- * one.  Its header tells it to ring, and the second look closes the race
- * with a receive that was posted before it could see that.
+ * Have it told by the queue's header that we wait, and look once more: that
+ * closes the race with a receive that was posted before.  True also when the
+ * peer does not take our requests any more: then not for a receive we wait.
  */
+static bool receive_came(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    bool came = true;
+
+    env_lock(&peer->lock);
+    if ( !peer_answers(peer, qp) )
+        ;
+    else if ( qp->tx.srq )
+        came = vmri_srq_wait(qp->tx.srq, peer);
+    else
+    {
+        env_store(&peer->rq_wanted, 1);
+        env_store(&peer->rq.hdr->wait, 1);
+        env_mb();
+        came = vmri_wq_posted(&peer->rq);
+    }
+    env_unlock(&peer->lock);
+
+    return came;
+}
+
+/* The peer has no receive: wait as long as it asks, or until it posts one. */
 static enum vmri_step wait_for_receive(struct vmri_qp *qp,
                                        struct vmri_qp *peer)
 {
-    bool posted;
-
     if ( vmri_qp_unreliable(qp) )
         return VMRI_STEP_LOST;
 
     vmri_count_qp(qp, rnr, 1);
     if ( !wait_again(&qp->tx.rnr_until, &qp->tx.rnr,
                      rnr_timer_ns(qp->tx.peer_rnr_timer)) )
+    {
+        vmri_srq_leave(peer);
         return vmri_fail(qp, VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV);
+    }
 
     vmri_park_add(qp, VMRI_PARK_RNR, qp->tx.rnr_until);
 
-    env_store(&peer->rq_wanted, 1);
-    env_store(&peer->rq.hdr->wait, 1);
-    env_mb();
-
-    env_lock(&peer->lock);
-    posted = vmri_wq_posted(&peer->rq);
-    env_unlock(&peer->lock);
-
-    return posted && vmri_park_remove(qp) ? VMRI_STEP_MORE : VMRI_STEP_PARKED;
+    return receive_came(qp, peer) && vmri_park_remove(qp) ? VMRI_STEP_MORE
+                                                          : VMRI_STEP_PARKED;
 }
 
 /*
@@ -222,16 +236,22 @@ static enum vmri_step fail_length(struct vmri_qp *qp, struct vmri_qp *peer)
 
 /*
  * Make the peer's next receive ours.  One that an earlier connection of the
- * peer left half filled is filled anew.
+ * peer left half filled is filled anew, unless (XRC) it is of another SRQ.
  */
 static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
 {
+    struct vmri_srq *srq = qp->tx.srq;
     int rc = 1;
 
-    if ( !peer->rq.hdr )
+    if ( !srq && !peer->rq.hdr )
         return refuse(qp, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_NO_RECV);
 
     env_lock(&peer->lock);
+    if ( peer->xrcd && peer->rx.active && peer->rx.srqn != srq->handle )
+    {
+        vmri_recv_flush(peer, &peer->rx);
+        peer->rx.active = false;
+    }
     if ( peer->rx.active )
     {
         peer->rx.sgl.next = 0;
@@ -239,7 +259,7 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     }
     else
     {
-        rc = vmri_recv_take(peer, 0, &peer->rx, NULL);
+        rc = vmri_recv_take(peer, srq, 0, &peer->rx, peer->rx_sge);
         peer->rx.active = rc > 0;
     }
     env_unlock(&peer->lock);
@@ -425,6 +445,40 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
     return finish(qp, peer);
 }
 
+static bool takes_receive(const struct vmri_tx *tx)
+{
+    return is_send(tx) || tx->wqe.opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/*
+ * Where the request's receive comes from is held for the step: tx.srq.  False:
+ * it names an SRQ that is none of the peer's XRC domain (IBTA 1.4, A14.5).
+ */
+static bool source_get(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    struct vmri_tx *tx = &qp->tx;
+
+    tx->srq = peer->srq;
+    if ( !peer->xrcd || !takes_receive(tx) )
+        return true;
+
+    tx->srq = vmri_srq_get(peer, tx->wqe.u.rdma.srqn);
+    if ( !tx->srq )
+        return false;
+
+    /* Its keys are the SRQ's, also when that had another PD a step ago. */
+    if ( tx->claimed )
+        peer->rx.sgl.pd = tx->srq->rings.pd;
+
+    return true;
+}
+
+static void source_put(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    if ( peer->xrcd && qp->tx.srq )
+        vmri_srq_put(qp->tx.srq);
+}
+
 enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
 {
     struct vmri_qp *peer = vmri_peer_get(qp);
@@ -437,7 +491,14 @@ enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
     qp->tx.retry = qp->attr.retry_cnt + 1;
     qp->tx.silent_until = 0;
 
-    rc = step(qp, peer, budget);
+    if ( source_get(qp, peer) )
+    {
+        rc = step(qp, peer, budget);
+        source_put(qp, peer);
+    }
+    else
+        rc = fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_SRQ);
+
     if ( rc == VMRI_STEP_LOST )
         vmri_count(peer->dev, ud_drops, 1);
     vmri_peer_put(peer);

@@ -18,6 +18,25 @@ void vmri_copy_in(void *to, const void *from, size_t bytes)
     __asm__ __volatile__ ( "" : : : "memory" );
 }
 
+void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
+                  uint8_t log2_entries, uint8_t log2_stride, uint8_t max_sge)
+{
+    if ( !log2_stride )
+        return;
+
+    *wq = (struct vmri_wq){
+        .hdr = hdr,
+        .offset = offset,
+        .log2_entries = log2_entries,
+        .log2_stride = log2_stride,
+        .max_sge = max_sge,
+        .cons = env_load(&hdr->prod),
+    };
+    env_store(&hdr->cons, wq->cons);
+    env_store(&hdr->running, 0);
+    env_store(&hdr->wait, 0);
+}
+
 uint32_t vmri_wq_slot(const struct vmri_wq *wq)
 {
     uint32_t index = wq->cons & ((1U << wq->log2_entries) - 1);
