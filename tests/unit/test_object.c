@@ -133,6 +133,24 @@ TEST(object_wanted_numbers)
     vmri_table_fini(&t);
 }
 
+/* No other number takes the place of QP0 and QP1, which have no generations. */
+TEST(object_wanted_special_numbers)
+{
+    struct vmri_table t;
+    uint32_t h;
+
+    vmri_table_init(&t, &vmri_format_qpn, 0, NULL);
+    CHECK_EQ(vmri_table_reserve(&t, 1U << 17, &h), -EINVAL);
+    CHECK_EQ(vmri_table_reserve(&t, 1U << 17 | 1, &h), -EINVAL);
+    CHECK_EQ(put_in(&t, 0, &a), 0);
+    CHECK_EQ(put_in(&t, 1, &a), 1);
+    take_out(&t, 0);
+    take_out(&t, 1);
+    CHECK_EQ(put_in(&t, 0, &a), 0);
+    take_out(&t, 0);
+    vmri_table_fini(&t);
+}
+
 TEST(object_table_fills_up_and_empties)
 {
     enum { N = 1000 };

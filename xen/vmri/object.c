@@ -237,7 +237,9 @@ static int find_free(struct vmri_table *t, uint32_t *index)
     return ret;
 }
 
-/* Is this very slot free?  By t->lock. */
+/*
+ * Is this very slot free?  Special numbers are just themselves.  By t->lock.
+ */
 static int find_wanted(struct vmri_table *t, uint32_t want, uint32_t *index)
 {
     const struct vmri_handle_format *f = t->format;
@@ -245,7 +247,8 @@ static int find_wanted(struct vmri_table *t, uint32_t want, uint32_t *index)
     uint32_t l;
 
     *index = index_of(f, want);
-    if ( *index >= t->max || make_handle(f, *index, gen_of(f, want)) != want )
+    if ( *index >= t->max || make_handle(f, *index, gen_of(f, want)) != want ||
+         (*index < f->first && gen_of(f, want)) )
         return -EINVAL;
 
     *index = env_nospec(*index, t->max);
