@@ -103,6 +103,21 @@ int call_info(struct vmri_ctl_info *info)
     return vmri_op(VMRI_OP_ctl_list, info, sizeof(*info));
 }
 
+int call_limits(struct vmri_ctl_limits *limits)
+{
+    return vmri_op(VMRI_OP_ctl_limits, limits, sizeof(*limits));
+}
+
+int call_stats(struct vmri_ctl_stats *stats)
+{
+    return vmri_op(VMRI_OP_ctl_stats, stats, sizeof(*stats));
+}
+
+int call_dump(struct vmri_ctl_dump *object)
+{
+    return vmri_op(VMRI_OP_ctl_dump, object, sizeof(*object));
+}
+
 /* The first device at or after (domid, dev_id). */
 static int info_from(uint32_t domid, uint32_t dev_id,
                      struct vmri_ctl_info *info)

@@ -36,6 +36,35 @@ static const struct command commands[] = {
         .max_args = 2,
         .run = cmd_info,
     },
+    {
+        .name = "limits",
+        .synopsis = "DOMAIN [NAME=VALUE...]",
+        .help = "show, or set and show, what a domain may use",
+        .min_args = 1, .max_args = 1 + VMRI_RES_NR,
+        .run = cmd_limits,
+    },
+    {
+        .name = "stats",
+        .synopsis = "[DOMAIN [ID]]",
+        .help = "show all that devices count, by type of queue pair too",
+        .max_args = 2,
+        .run = cmd_stats,
+    },
+    {
+        .name = "top",
+        .synopsis = "[DOMAIN] [--batch] [--delay S] [--iterations N]",
+        .help = "show what devices do a second, again and again",
+        .options = OPT_TOP,
+        .max_args = 1,
+        .run = cmd_top,
+    },
+    {
+        .name = "dump",
+        .synopsis = "DOMAIN [ID]",
+        .help = "show the objects of devices",
+        .min_args = 1, .max_args = 2,
+        .run = cmd_dump,
+    },
 };
 
 const struct command *find_command(const char *name)
@@ -68,6 +97,9 @@ void print_help(FILE *f)
           "  -j, --json         print JSON\n"
           "  -f, --force        detach: do not wait for the guest\n"
           "  -t, --timeout S    detach: wait no more than S seconds (30)\n"
+          "  -b, --batch        top: one table after the other\n"
+          "  -d, --delay S      top: seconds between two tables (2)\n"
+          "  -i, --iterations N top: end after N tables\n"
           "  -h, --help         print this text\n"
           "  -V, --version      print the version\n", f);
 }

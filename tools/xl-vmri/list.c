@@ -1,81 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * list and info: what the hypervisor says, with the names and states of
- * xenstore.
+ * list and info: what the hypervisor says of devices, with the names and states
+ * of xenstore.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "xl-vmri.h"
 
-struct field {
-    const char *name;
-    size_t offset;
-};
-
-#define FIELD(type, member) { #member, offsetof(struct type, member) }
-
-/* VMRI_RES_*; a device has no devices. */
-static const char *const usage_names[VMRI_RES_NR] = {
-    [VMRI_RES_PD] = "pds",
-    [VMRI_RES_XRCD] = "xrcds",
-    [VMRI_RES_EQ] = "eqs",
-    [VMRI_RES_CQ] = "cqs",
-    [VMRI_RES_SRQ] = "srqs",
-    [VMRI_RES_QP] = "qps",
-    [VMRI_RES_MR] = "mrs",
-    [VMRI_RES_MW] = "mws",
-    [VMRI_RES_MCG] = "mcgs",
-    [VMRI_RES_MCG_QP] = "mcg_qps",
-    [VMRI_RES_PINNED] = "pinned_pages",
-    [VMRI_RES_BYTES] = "bytes",
-};
-
-static const struct field counter_fields[] = {
-    FIELD(vmri_counters, tx_msgs),
-    FIELD(vmri_counters, tx_bytes),
-    FIELD(vmri_counters, rx_msgs),
-    FIELD(vmri_counters, rx_bytes),
-    FIELD(vmri_counters, doorbells),
-    FIELD(vmri_counters, hypercalls),
-    FIELD(vmri_counters, events),
-    FIELD(vmri_counters, upcalls),
-    FIELD(vmri_counters, completions),
-    FIELD(vmri_counters, errors),
-    FIELD(vmri_counters, flushed),
-    FIELD(vmri_counters, rnr),
-    FIELD(vmri_counters, retries),
-    FIELD(vmri_counters, ud_drops),
-    FIELD(vmri_counters, qkey_violations),
-};
-
-static void write_fields(struct writer *w, const char *name,
-                         const struct field *fields, size_t num,
-                         const void *base)
-{
-    size_t i;
-
-    writer_open(w, name, '{');
-    for (i = 0; i < num; i++)
-        write_number(w, fields[i].name,
-                     *(const uint64_t *)((const char *)base +
-                                         fields[i].offset));
-    writer_close(w, '}');
-}
-
-static void write_usage(struct writer *w, const struct vmri_usage *usage)
-{
-    unsigned int i;
-
-    writer_open(w, "usage", '{');
-    for (i = 0; i < VMRI_RES_NR; i++)
-        if (usage_names[i])
-            write_number(w, usage_names[i], usage->n[i]);
-    writer_close(w, '}');
-}
-
-/* What identifies a device, in both commands. */
-static void write_identity(struct writer *w, const struct vmri_ctl_info *info)
+void write_identity(struct writer *w, const struct vmri_ctl_info *info)
 {
     char *name = store_domain_name(info->domid);
     char guid[GUID_TEXT_SIZE];
@@ -92,7 +25,7 @@ static void write_identity(struct writer *w, const struct vmri_ctl_info *info)
     free(name);
 }
 
-static void list_json(struct writer *w, const struct vmri_ctl_info *info)
+static int list_json(struct writer *w, const struct vmri_ctl_info *info)
 {
     writer_open(w, NULL, '{');
     write_identity(w, info);
@@ -101,9 +34,10 @@ static void list_json(struct writer *w, const struct vmri_ctl_info *info)
     write_number(w, "rx_msgs", info->counters.rx_msgs);
     write_number(w, "rx_bytes", info->counters.rx_bytes);
     writer_close(w, '}');
+    return 0;
 }
 
-static void list_line(struct writer *w, const struct vmri_ctl_info *info)
+static int list_line(struct writer *w, const struct vmri_ctl_info *info)
 {
     const char *state =
         state_name(store_frontend_state(info->domid, info->dev_id));
@@ -120,16 +54,17 @@ static void list_line(struct writer *w, const struct vmri_ctl_info *info)
            (unsigned long long)info->counters.rx_msgs,
            (unsigned long long)info->counters.rx_bytes);
     free(name);
+    return 0;
 }
 
-static void info_device(struct writer *w, const struct vmri_ctl_info *info)
+static int info_device(struct writer *w, const struct vmri_ctl_info *info)
 {
     writer_open(w, NULL, '{');
     write_identity(w, info);
-    write_usage(w, &info->usage);
-    write_fields(w, "counters", counter_fields, ARRAY_SIZE(counter_fields),
-                 &info->counters);
+    write_usage(w, "usage", &info->usage, true);
+    write_counters(w, &info->counters);
     writer_close(w, '}');
+    return 0;
 }
 
 /*
@@ -137,8 +72,7 @@ static void info_device(struct writer *w, const struct vmri_ctl_info *info)
  * an array.  Returns their number or a negative errno.
  */
 static int for_each_device(struct writer *w, const uint32_t *domid,
-                           void (*show)(struct writer *w,
-                                        const struct vmri_ctl_info *info))
+                           show_device show)
 {
     struct vmri_ctl_info info = { .domid = domid ? *domid : 0 };
     int rc, num = 0;
@@ -147,11 +81,52 @@ static int for_each_device(struct writer *w, const uint32_t *domid,
     for (rc = call_info(&info); !rc; rc = call_info_next(&info)) {
         if (domid && info.domid != *domid)
             break;
-        show(w, &info);
+        rc = show(w, &info);
+        /* It has gone meanwhile. */
+        if (rc == -ENODEV || rc == -ESRCH)
+            continue;
+        if (rc)
+            break;
         num++;
     }
     writer_close(w, ']');
     return rc && rc != -ENOENT ? rc : num;
+}
+
+/* The same for one device: 1, or 0: it is not there. */
+static int one_device(struct writer *w, uint32_t domid, uint32_t dev_id,
+                      show_device show)
+{
+    struct vmri_ctl_info info;
+    int rc = call_info_one(domid, dev_id, &info) ?: show(w, &info);
+
+    if (rc == -ENOENT || rc == -ENODEV || rc == -ESRCH)
+        return 0;
+    return rc ? rc : 1;
+}
+
+int show_devices(const struct options *opt, int argc, char **argv,
+                 show_device show)
+{
+    struct writer w = { .json = opt->json };
+    uint32_t domid, dev_id = 0;
+    int rc;
+
+    if (argc > 1 && !parse_dev_id(argv[1], &dev_id))
+        return RC_USAGE;
+    if (!session_open() || (argc && !session_domain(argv[0], &domid)))
+        return RC_FAILURE;
+
+    rc = argc > 1 ? one_device(&w, domid, dev_id, show)
+                  : for_each_device(&w, argc ? &domid : NULL, show);
+    if (rc < 0)
+        report("cannot look up the devices of %s: %s",
+               argc ? domain_text(domid) : "all domains", error_text(rc));
+    else if (!rc && argc > 1)
+        report("%s has no device %u", domain_text(domid), dev_id);
+    else if (!rc && argc)
+        report("%s has no device", domain_text(domid));
+    return rc > 0 || (!rc && !argc) ? RC_OK : RC_FAILURE;
 }
 
 int cmd_list(const struct options *opt, int argc, char **argv)
@@ -212,37 +187,5 @@ static int info_host(const struct options *opt)
 
 int cmd_info(const struct options *opt, int argc, char **argv)
 {
-    struct writer w = { .json = opt->json };
-    struct vmri_ctl_info info;
-    uint32_t domid, dev_id = 0;
-    int rc;
-
-    if (!argc)
-        return info_host(opt);
-    if (argc > 1 && !parse_dev_id(argv[1], &dev_id))
-        return RC_USAGE;
-    if (!session_open() || !session_domain(argv[0], &domid))
-        return RC_FAILURE;
-
-    if (argc > 1) {
-        rc = call_info_one(domid, dev_id, &info);
-        if (rc == -ENOENT) {
-            report("%s has no device %u", domain_text(domid), dev_id);
-            return RC_FAILURE;
-        }
-        if (!rc)
-            info_device(&w, &info);
-    } else {
-        rc = for_each_device(&w, &domid, info_device);
-        if (!rc) {
-            report("%s has no device", domain_text(domid));
-            return RC_FAILURE;
-        }
-    }
-    if (rc < 0) {
-        report("cannot look up the devices of %s: %s", domain_text(domid),
-               error_text(rc));
-        return RC_FAILURE;
-    }
-    return RC_OK;
+    return argc ? show_devices(opt, argc, argv, info_device) : info_host(opt);
 }

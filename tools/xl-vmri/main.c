@@ -11,6 +11,7 @@
 
 #define DEFAULT_TIMEOUT 30      /* seconds */
 #define MAX_TIMEOUT     3600
+#define DEFAULT_DELAY   2.0     /* seconds */
 
 void report(const char *fmt, ...)
 {
@@ -31,6 +32,17 @@ static int usage_error(void)
     return RC_USAGE;
 }
 
+static bool parse_count(const char *what, const char *text, unsigned int min,
+                        unsigned int max, unsigned int *count)
+{
+    uint64_t value;
+
+    if (!parse_number(what, text, min, max, &value))
+        return false;
+    *count = value;
+    return true;
+}
+
 /*
  * Read the options, which may stand anywhere; the other words are in argv from
  * optind on then.  Returns false when that was all: the program returns *rc.
@@ -42,14 +54,16 @@ static bool parse_options(int argc, char **argv, struct options *opt,
         { "json", no_argument, NULL, 'j' },
         { "force", no_argument, NULL, 'f' },
         { "timeout", required_argument, NULL, 't' },
+        { "batch", no_argument, NULL, 'b' },
+        { "delay", required_argument, NULL, 'd' },
+        { "iterations", required_argument, NULL, 'i' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
     };
-    uint64_t seconds;
     int c;
 
-    while ((c = getopt_long(argc, argv, "jft:hV", longopts, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "jft:bd:i:hV", longopts, NULL)) != -1) {
         switch (c) {
         case 'j':
             opt->json = true;
@@ -59,13 +73,28 @@ static bool parse_options(int argc, char **argv, struct options *opt,
             *given |= OPT_FORCE;
             break;
         case 't':
-            if (!parse_number("timeout", optarg, 0, MAX_TIMEOUT, &seconds)) {
-                *rc = RC_USAGE;
-                return false;
-            }
-            opt->timeout = seconds;
             *given |= OPT_TIMEOUT;
+            if (parse_count("timeout", optarg, 0, MAX_TIMEOUT, &opt->timeout))
+                break;
+            *rc = RC_USAGE;
+            return false;
+        case 'b':
+            opt->batch = true;
+            *given |= OPT_TOP;
             break;
+        case 'd':
+            *given |= OPT_TOP;
+            if (parse_delay(optarg, &opt->delay))
+                break;
+            *rc = RC_USAGE;
+            return false;
+        case 'i':
+            *given |= OPT_TOP;
+            if (parse_count("iterations", optarg, 1, UINT32_MAX,
+                            &opt->iterations))
+                break;
+            *rc = RC_USAGE;
+            return false;
         case 'h':
             print_help(stdout);
             *rc = RC_OK;
@@ -113,7 +142,10 @@ static const struct command *choose_command(int argc, char **argv,
 
 int main(int argc, char **argv)
 {
-    struct options opt = { .timeout = DEFAULT_TIMEOUT };
+    struct options opt = {
+        .timeout = DEFAULT_TIMEOUT,
+        .delay = DEFAULT_DELAY,
+    };
     const struct command *command;
     unsigned int given = 0;
     int rc;

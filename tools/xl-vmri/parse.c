@@ -152,3 +152,81 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach)
     attach->guid = values[GUID];
     return true;
 }
+
+/* A number of things or bytes; K, M, G and T behind it multiply. */
+static bool parse_amount(const char *what, const char *text, uint64_t max,
+                         uint64_t *value)
+{
+    static const char units[] = "KMGT";
+    size_t length = strlen(text);
+    const char *unit = length ? strchr(units, toupper(text[length - 1])) : NULL;
+    unsigned int shift = 0;
+    char number[24];
+
+    if (unit && *unit) {
+        shift = 10 * (unit - units + 1);
+        length--;
+    }
+    if (length >= sizeof(number)) {
+        report("%s: \"%s\" is not a number", what, text);
+        return false;
+    }
+    memcpy(number, text, length);
+    number[length] = '\0';
+    if (!parse_number(what, number, 0, max >> shift, value))
+        return false;
+    *value <<= shift;
+    return true;
+}
+
+/* VMRI_RES_* by the first `length` characters of its name, or VMRI_RES_NR. */
+static unsigned int find_resource(const char *name, size_t length)
+{
+    unsigned int what;
+
+    for (what = 0; what < VMRI_RES_NR; what++)
+        if (strlen(resource_names[what]) == length &&
+            !strncmp(resource_names[what], name, length))
+            break;
+    return what;
+}
+
+bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits)
+{
+    int i;
+
+    for (i = 0; i < argc; i++) {
+        const char *equals = strchr(argv[i], '=');
+        unsigned int what = VMRI_RES_NR;
+
+        if (equals)
+            what = find_resource(argv[i], equals - argv[i]);
+        if (what == VMRI_RES_NR) {
+            report("\"%s\" is not NAME=VALUE with the name of a limit",
+                   argv[i]);
+            return false;
+        }
+        if (limits->mask & 1U << what) {
+            report("%s is given twice", resource_names[what]);
+            return false;
+        }
+        if (!parse_amount(resource_names[what], equals + 1, VMRI_LIMIT_MAX,
+                          &limits->limit.n[what]))
+            return false;
+        limits->mask |= 1U << what;
+    }
+    return true;
+}
+
+bool parse_delay(const char *text, double *seconds)
+{
+    if (has_only(text, DEC_DIGITS ".")) {
+        char *end;
+
+        *seconds = strtod(text, &end);
+        if (!*end && *seconds >= 0.1 && *seconds <= 3600)
+            return true;
+    }
+    report("delay: \"%s\" is not a number of seconds from 0.1 to 3600", text);
+    return false;
+}

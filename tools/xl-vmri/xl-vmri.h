@@ -2,10 +2,11 @@
 /*
  * xl-vmri: what its files share.
  *
- * Layers: main.c and cmdtable.c read the command line, attach.c and list.c are
- * the commands, call.c is the only file that calls the hypervisor, store.c the
- * only one that speaks to xenstore.  Those two return 0 or a negative errno and
- * print nothing; a command prints one message and returns an exit code.
+ * Layers: main.c and cmdtable.c read the command line; attach.c, list.c,
+ * limits.c, stats.c, top.c and dump.c are the commands; call.c is the only
+ * file that calls the hypervisor, store.c the only one that speaks to xenstore.
+ * Those two return 0 or a negative errno and print nothing; a command prints
+ * one message and returns an exit code.
  */
 #ifndef XL_VMRI_H
 #define XL_VMRI_H
@@ -32,11 +33,15 @@
 /* Options that only some commands take: bits of struct command.options. */
 #define OPT_FORCE   0x1U
 #define OPT_TIMEOUT 0x2U
+#define OPT_TOP     0x4U        /* batch, delay, iterations */
 
 struct options {
     bool json;
     bool force;
     unsigned int timeout;       /* seconds */
+    bool batch;
+    double delay;               /* seconds */
+    unsigned int iterations;    /* 0: without end */
 };
 
 /* Print "xl-vmri: MESSAGE" on standard error. */
@@ -57,11 +62,15 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, list.c */
+/* attach.c, list.c, limits.c, stats.c, top.c, dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
 int cmd_list(const struct options *opt, int argc, char **argv);
 int cmd_info(const struct options *opt, int argc, char **argv);
+int cmd_limits(const struct options *opt, int argc, char **argv);
+int cmd_stats(const struct options *opt, int argc, char **argv);
+int cmd_top(const struct options *opt, int argc, char **argv);
+int cmd_dump(const struct options *opt, int argc, char **argv);
 
 /* session.c */
 
@@ -97,6 +106,10 @@ bool parse_guid(const char *text, uint64_t *guid);
 bool parse_dev_id(const char *text, uint32_t *dev_id);
 /* key=value words into *attach, whose domid is left alone. */
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach);
+/* The same into *limits; a value may end in K, M, G or T, powers of 1024. */
+bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits);
+/* Seconds with a fraction, 0.1 to 3600. */
+bool parse_delay(const char *text, double *seconds);
 /* Decimal digits alone; reports nothing. */
 bool is_decimal(const char *text, uint64_t max, uint32_t *value);
 
@@ -118,6 +131,11 @@ int call_info(struct vmri_ctl_info *info);
 int call_info_next(struct vmri_ctl_info *info);
 /* Exactly that device, or -ENOENT. */
 int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
+
+int call_limits(struct vmri_ctl_limits *limits);
+int call_stats(struct vmri_ctl_stats *stats);
+/* The first object at or after object->index, or -ENOENT. */
+int call_dump(struct vmri_ctl_dump *object);
 
 /* store.c */
 
@@ -175,5 +193,25 @@ void writer_close(struct writer *w, char bracket);
 void write_string(struct writer *w, const char *name, const char *value);
 void write_number(struct writer *w, const char *name, uint64_t value);
 void write_bool(struct writer *w, const char *name, bool value);
+
+/* list.c: for the commands that take [DOMAIN [ID]]. */
+
+/* Write one device: 0 or a negative errno; -ENODEV, -ESRCH: it has gone. */
+typedef int (*show_device)(struct writer *w, const struct vmri_ctl_info *info);
+/* Show the one, those of the domain, or all; returns RC_*. */
+int show_devices(const struct options *opt, int argc, char **argv,
+                 show_device show);
+/* What identifies a device. */
+void write_identity(struct writer *w, const struct vmri_ctl_info *info);
+
+/* fields.c */
+
+/* By VMRI_RES_*. */
+extern const char *const resource_names[VMRI_RES_NR];
+void write_usage(struct writer *w, const char *name,
+                 const struct vmri_usage *usage, bool of_device);
+void write_counters(struct writer *w, const struct vmri_counters *counters);
+/* By VMRI_STAT_*. */
+void write_types(struct writer *w, const struct vmri_qp_counters *type);
 
 #endif /* XL_VMRI_H */

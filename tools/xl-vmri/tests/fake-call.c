@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <xencall.h>
 
@@ -154,6 +155,49 @@ static int info(struct vmri_ctl_info *inf)
     return 0;
 }
 
+static int limits(struct vmri_ctl_limits *l)
+{
+    unsigned int i;
+
+    if (fake_call.limits_errno)
+        return fake_call.limits_errno;
+    for (i = 0; i < VMRI_RES_NR; i++)
+        if (l->mask & 1U << i)
+            fake_call.limits.limit.n[i] = l->limit.n[i];
+    l->limit = fake_call.limits.limit;
+    l->usage = fake_call.limits.usage;
+    return 0;
+}
+
+static int stats(struct vmri_ctl_stats *s)
+{
+    unsigned int i = position(s->domid, s->dev_id);
+
+    if (fake_call.stats_errno)
+        return fake_call.stats_errno;
+    if (!exists(i, s->domid, s->dev_id))
+        return ENODEV;
+    s->counters = fake_call.devices[i].counters;
+    memcpy(s->type, fake_call.types, sizeof(s->type));
+    return 0;
+}
+
+static int dump(struct vmri_ctl_dump *d)
+{
+    unsigned int i;
+
+    if (fake_call.dump_errno)
+        return fake_call.dump_errno;
+    for (i = d->index; i < fake_call.num_objects; i++)
+        if (fake_call.objects[i].kind == d->kind)
+            break;
+    if (i >= fake_call.num_objects)
+        return ENOENT;
+    *d = fake_call.objects[i];
+    d->index = i + 1;
+    return 0;
+}
+
 static int version(struct vmri_version *v)
 {
     v->magic = fake_call.magic;
@@ -183,10 +227,38 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
     case VMRI_OP_ctl_list:
         errno = info(p);
         break;
+    case VMRI_OP_ctl_limits:
+        errno = limits(p);
+        break;
+    case VMRI_OP_ctl_stats:
+        errno = stats(p);
+        break;
+    case VMRI_OP_ctl_dump:
+        errno = dump(p);
+        break;
     default:
         errno = ENOSYS;
     }
     return errno ? -1 : 0;
+}
+
+int fake_clock_gettime(clockid_t clock, struct timespec *t);
+int fake_nanosleep(const struct timespec *t, struct timespec *left);
+
+/* The clock of top.c: it stands still but for sleeping. */
+int fake_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    t->tv_sec = fake_call.clock;
+    t->tv_nsec = (fake_call.clock - t->tv_sec) * 1e9;
+    return 0;
+}
+
+int fake_nanosleep(const struct timespec *t, struct timespec *left)
+{
+    fake_call.clock += t->tv_sec + t->tv_nsec / 1e9;
+    if (fake_call.on_sleep)
+        fake_call.on_sleep();
+    return 0;
 }
 
 /* The only other hypercall asked for is Xen's version. */

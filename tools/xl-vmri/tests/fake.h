@@ -20,6 +20,13 @@ struct fake_call {
     uint32_t magic;
     unsigned int num_devices;
     struct vmri_ctl_info devices[16];   /* in order of domid, dev_id */
+    struct vmri_qp_counters types[VMRI_STAT_MAX];   /* of every device */
+    struct vmri_ctl_limits limits;      /* of every domain */
+    int limits_errno, stats_errno, dump_errno;
+    struct vmri_ctl_dump objects[8];    /* of every device */
+    unsigned int num_objects;
+    void (*on_sleep)(void);             /* what happens meanwhile */
+    double clock;                       /* seconds */
     unsigned int handles, buffers;      /* open now */
 };
 extern struct fake_call fake_call;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vmri/ring.h>
+
 #include "fake.h"
 #include "xl-vmri.h"
 
@@ -135,6 +137,31 @@ static void test_bad_usage(void)
         { "attach d1 guid=001:12233:4455:6677", "is not 16 hexadecimal" },
         { "attach d1 guid=001122334455667g", "is not 16 hexadecimal" },
         { "attach d1 guid=0000000000000000", "a GUID is not zero" },
+        { "limits", "too few arguments: limits DOMAIN" },
+        { "limits d1 qps", "\"qps\" is not NAME=VALUE" },
+        { "limits d1 =5", "\"=5\" is not NAME=VALUE" },
+        { "limits d1 qp=5", "\"qp=5\" is not NAME=VALUE" },
+        { "limits d1 qpss=5", "\"qpss=5\" is not NAME=VALUE" },
+        { "limits d1 qps=", "qps: \"\" is not a number" },
+        { "limits d1 qps=K", "qps: \"\" is not a number" },
+        { "limits d1 qps=-1", "qps: \"-1\" is not a number" },
+        { "limits d1 qps=1KK", "qps: \"1K\" is not a number" },
+        { "limits d1 qps=1111111111111111111111111", "is not a number" },
+        { "limits d1 bytes=281474976710657", "bytes: 281474976710657 is out" },
+        { "limits d1 bytes=257T", "bytes: 257 is out of range (0 to 256)" },
+        { "limits d1 qps=1 qps=2", "qps is given twice" },
+        { "limits d1 --batch", "limits does not take this option" },
+        { "stats d1 0 0", "too many arguments: stats [DOMAIN [ID]]" },
+        { "stats d1 64", "id: 64 is out of range (0 to 63)" },
+        { "dump", "too few arguments: dump DOMAIN [ID]" },
+        { "dump d1 x", "id: \"x\" is not a number" },
+        { "top d1 0", "too many arguments: top [DOMAIN]" },
+        { "top --delay 0.09", "delay: \"0.09\" is not a number of seconds" },
+        { "top --delay 3601", "delay: \"3601\" is not a number of seconds" },
+        { "top --delay 1.5.", "delay: \"1.5.\" is not a number of seconds" },
+        { "top -d nan", "delay: \"nan\" is not a number of seconds" },
+        { "top -i 0", "iterations: 0 is out of range" },
+        { "list -d 1", "list does not take this option" },
     };
     size_t i;
 
@@ -456,10 +483,157 @@ static void test_info(void)
     CHECK(prints("\n  qps                   21\n"));
     CHECK(prints("\n  bytes                 22\n"));
     CHECK(prints("\n  qkey_violations       24\n") && !prints("\n\n"));
+    CHECK(!prints("  devices "));
     CHECK(run("info d1") == RC_OK && prints("\n\ndomain "));
     CHECK(!prints("d2"));
     CHECK(run("info d1 9 --json") == RC_OK && prints("\"qps\": 21,"));
     CHECK(out[0] == '{' && run("info d1 -j") == RC_OK && out[0] == '[');
+}
+
+static void test_limits(void)
+{
+    reset();
+    fake_call.limits.limit.n[VMRI_RES_QP] = 16384;
+    fake_call.limits.usage.n[VMRI_RES_QP] = 12;
+    fake_call.limits.limit.n[VMRI_RES_BYTES] = VMRI_LIMIT_MAX;
+
+    /* No device is needed. */
+    CHECK(run("limits d1") == RC_OK);
+    CHECK(!strncmp(out, "NAME                     LIMIT            USED\n"
+                        "pds ", 50));
+    CHECK(prints("\nqps                      16384              12\n"));
+    CHECK(prints("\nbytes          281474976710656               0\n"));
+    CHECK(prints("\nmcg_qps ") && prints("\ndevices "));
+
+    CHECK(run("limits 1 qps=5 bytes=0x40M pinned_pages=2g devices=0") == RC_OK);
+    CHECK(prints("\nqps                          5              12\n"));
+    CHECK(prints("\nbytes                 67108864               0\n"));
+    CHECK(prints("\npinned_pages        2147483648               0\n"));
+    CHECK(prints("\ndevices                      0               0\n"));
+    CHECK(fake_call.limits.limit.n[VMRI_RES_QP] == 5);
+
+    CHECK(run("limits d1 bytes=256T --json") == RC_OK);
+    CHECK(!strncmp(out, "{\n  \"domid\": 1,\n  \"limits\": {\n", 30));
+    CHECK(prints("\"bytes\": 281474976710656\n  },\n  \"usage\": {\n"));
+    CHECK(prints("    \"qps\": 12,\n"));
+
+    CHECK(run("limits d3") == RC_FAILURE && says("no domain named \"d3\""));
+    fake_call.limits_errno = ESRCH;
+    CHECK(run("limits d1") == RC_FAILURE);
+    CHECK(says("cannot look up the limits of d1 (1): it is going away"));
+    fake_call.limits_errno = EPERM;
+    CHECK(run("limits d1 qps=1") == RC_FAILURE);
+    CHECK(says("cannot set the limits of d1 (1): the hypervisor does not let"));
+}
+
+static void test_stats(void)
+{
+    reset();
+    CHECK(run("stats") == RC_OK && !*out);
+    CHECK(run("stats --json") == RC_OK && !strcmp(out, "[]\n"));
+    CHECK(run("stats d1") == RC_FAILURE && says("d1 (1) has no device"));
+
+    run("attach d1");
+    run("attach d2");
+    fake_call.devices[0].counters.doorbells = 31;
+    fake_call.devices[0].usage.n[VMRI_RES_CQ] = 32;
+    fake_call.types[VMRI_STAT_UD].rx_msgs = 33;
+    CHECK(run("stats d1 0") == RC_OK);
+    CHECK(prints("\n  doorbells             31\n"));
+    CHECK(prints("\nusage\n") && prints("\n  cqs                   32\n"));
+    CHECK(prints("\ntypes\n  UD\n    tx_msgs             0\n"));
+    CHECK(prints("\n    rx_msgs             33\n") && !prints("RC"));
+    CHECK(run("stats d1 -j") == RC_OK && prints("\"XRC_TGT\": {"));
+    CHECK(prints("\"rx_msgs\": 33,") && !prints("\"d2\""));
+    CHECK(run("stats") == RC_OK && prints("d1\n") && prints("d2\n"));
+
+    /* It goes in between. */
+    fake_call.stats_errno = ENODEV;
+    CHECK(run("stats d1 0") == RC_FAILURE && says("d1 (1) has no device 0"));
+    CHECK(run("stats --json") == RC_OK && !strcmp(out, "[]\n"));
+    fake_call.stats_errno = EPERM;
+    CHECK(run("stats") == RC_FAILURE);
+    CHECK(says("cannot look up the devices of all domains: the hypervisor"));
+    CHECK(run("stats d1") == RC_FAILURE && says("devices of d1 (1): the hyp"));
+}
+
+static void test_dump(void)
+{
+    static const struct vmri_ctl_dump objects[] = {
+        { .kind = VMRI_RES_QP, .handle = 0x20002,
+          .u.qp = { .type = VMRI_QPT_XRC_INI, .state = VMRI_QPS_RTS,
+                    .parked = VMRI_PARKED_RECEIVE, .kernel = 1, .pd = 0x100001,
+                    .sq_entries = 64, .sq_posted = 3, .peer_lid = 5 } },
+        { .kind = VMRI_RES_PD, .handle = 0x100001, .users = 4 },
+        { .kind = VMRI_RES_QP, .handle = 0x20003,
+          .u.qp = { .type = 99, .state = 99, .parked = 99 } },
+        { .kind = VMRI_RES_MR, .handle = 0x103,
+          .u.mr = { .length = 1ULL << 33, .access = 7 } },
+        { .kind = VMRI_RES_CQ, .handle = 0x200001,
+          .u.cq = { .arm = VMRI_ARM_NEXT, .overflow = 1 } },
+    };
+
+    reset();
+    CHECK(run("dump d1") == RC_FAILURE && says("d1 (1) has no device"));
+    run("attach d1");
+    memcpy(fake_call.objects, objects, sizeof(objects));
+    fake_call.num_objects = ARRAY_SIZE(objects);
+    CHECK(run("dump d1 0") == RC_OK && prints("domain                  d1\n"));
+    CHECK(prints("\n  pd   0x100001   users=4\n"));
+    CHECK(prints("\n  qp   0x20002    users=0 type=XRC_INI state=RTS "
+                 "parked=receive kernel=yes pd=0x100001 send_cq=0 "));
+    CHECK(prints(" sq_entries=64 sq_posted=3 "));
+    CHECK(prints("\n  qp   0x20003    users=0 type=99 state=99 parked=99 "));
+    CHECK(prints(" access=0x7 length=8589934592 "));
+    CHECK(prints(" arm=next overflow=yes\n"));
+
+    CHECK(run("dump d1 0 --json") == RC_OK && prints("\"eqs\": [],"));
+    CHECK(prints("\"pds\": [\n    {\n      \"handle\": 1048577,\n"
+                 "      \"users\": 4\n    }\n  ],"));
+    CHECK(prints("\"type\": \"XRC_INI\",") && prints("\"kernel\": true,"));
+    CHECK(prints("\"type\": 99,") && prints("\"length\": 8589934592,"));
+
+    fake_call.dump_errno = EPERM;
+    CHECK(run("dump d1") == RC_FAILURE && says("the hypervisor does not let"));
+}
+
+static void two_seconds_of_work(void)
+{
+    fake_call.devices[0].counters.tx_msgs += 20;
+    fake_call.devices[0].counters.rx_bytes += 5000000;
+    fake_call.devices[0].usage.n[VMRI_RES_QP] = 17;
+}
+
+static void attached_anew(void)
+{
+    fake_call.devices[0].guid++;
+    fake_call.devices[0].counters.tx_msgs = 6;
+}
+
+static void test_top(void)
+{
+    reset();
+    CHECK(run("top -i 1") == RC_OK && !strncmp(out, "DOMAIN ", 7));
+    CHECK(fake_call.clock == 2);
+
+    run("attach d1");
+    run("attach d2");
+    fake_call.devices[0].counters.tx_msgs = 1000;
+    fake_call.on_sleep = two_seconds_of_work;
+    CHECK(run("top --iterations 2") == RC_OK);
+    CHECK(prints("\nd1                   1  0         10             0"
+                 "          0       2500000 "));
+    CHECK(prints("      17          0\nd2                   7  0          0"));
+    CHECK(!prints("\033") && strstr(strstr(out, "ERR/s") + 1, "ERR/s"));
+    CHECK(run("top -b -d 0.5 -i 1 d1") == RC_OK && !prints("d2"));
+    CHECK(prints("\nd1                   1  0         40 "));
+    CHECK(run("top d2 -i 1 --json") == RC_OK && out[0] == '[');
+    CHECK(prints("\"rx_bytes\": 0,") && !prints("\"d1\""));
+
+    fake_call.on_sleep = attached_anew;
+    CHECK(run("top -i 1 --delay 1") == RC_OK);
+    CHECK(prints("\nd1                   1  0          6 "));
+    CHECK(run("top d3") == RC_FAILURE && says("no domain named \"d3\""));
 }
 
 int main(void)
@@ -475,6 +649,10 @@ int main(void)
     test_sweep();
     test_list();
     test_info();
+    test_limits();
+    test_stats();
+    test_dump();
+    test_top();
     free(out);
     free(err);
     printf("%u passed, %u failed\n", passed, failed);
