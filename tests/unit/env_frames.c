@@ -467,6 +467,35 @@ void *env_memcpy(void *to, const void *from, size_t n)
     return env_raw_memcpy(to, from, n);
 }
 
+/* Eight bytes that are about to change, all at once. */
+static void note_atomic(const uint64_t *p)
+{
+    if ( !mapped_frame(p) )
+        env_panic("an atomic operation on something that is not mapped");
+    if ( (uintptr_t)p % sizeof(*p) )
+        env_panic("an atomic operation on an address that is not aligned");
+    note_write(p, sizeof(*p));
+}
+
+uint64_t env_mapped_cmpxchg(uint64_t *p, uint64_t old, uint64_t v)
+{
+    note_atomic(p);
+    (void)env_cmpxchg(p, &old, v);
+    return old;
+}
+
+uint64_t env_mapped_add(uint64_t *p, uint64_t v)
+{
+    note_atomic(p);
+    return env_fetch_add(p, v);
+}
+
+void env_mapped_store(uint64_t *p, uint64_t v)
+{
+    note_atomic(p);
+    env_store_release(p, v);
+}
+
 void *env_memset(void *to, int c, size_t n)
 {
     if ( n && mapped_frame(to) )

@@ -115,6 +115,9 @@ static inline uint32_t env_nospec(uint32_t index, uint32_t size)
 
 void *env_map(uint64_t frame);
 void env_unmap(const void *p);
+uint64_t env_mapped_cmpxchg(uint64_t *p, uint64_t old, uint64_t v);
+uint64_t env_mapped_add(uint64_t *p, uint64_t v);
+void env_mapped_store(uint64_t *p, uint64_t v);
 size_t env_run(uint64_t frame, size_t offset, size_t bytes);
 uint64_t env_now(void);
 

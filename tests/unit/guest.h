@@ -170,7 +170,7 @@ struct guest_conn {
     uint8_t timeout;                /* default 14 */
     uint8_t retry_cnt, rnr_retry;   /* default 7; -1 in the struct is 0 */
     uint8_t min_rnr_timer;          /* default 12 */
-    uint8_t access;                 /* default all but atomic */
+    uint16_t access;                /* default all that there are */
 };
 #define CONN_ZERO   0xff            /* stands for 0 where 0 is the default */
 long qp_modify(struct guest_qp *qp, struct vmri_qp_modify *arg);
@@ -197,6 +197,8 @@ struct guest_wr {
     uint32_t imm;
     uint64_t remote_addr;
     uint32_t rkey;
+    uint64_t compare_add, swap;
+    uint32_t flush_type, flush_level;
     struct guest_qp *to;            /* UD */
     uint32_t qkey;
 };

@@ -8,11 +8,11 @@
 
 #define QP_CALLS    100000      /* of schedule, in one go */
 
-static uint8_t or_default(unsigned int value, unsigned int otherwise)
+static uint16_t or_default(unsigned int value, unsigned int otherwise)
 {
     if ( value == CONN_ZERO )
         return 0;
-    return (uint8_t)(value ? value : otherwise);
+    return (uint16_t)(value ? value : otherwise);
 }
 
 static uint8_t log2_at_least(uint32_t bytes, uint8_t log2)
@@ -138,9 +138,7 @@ static void attr_init(struct guest_qp *qp, const struct guest_conn *conn,
     if ( is_connected(qp) )
     {
         arg->mask |= VMRI_QPA_ACCESS_FLAGS;
-        arg->access_flags = or_default(conn->access, VMRI_ACCESS_LOCAL_WRITE |
-                                                     VMRI_ACCESS_REMOTE_WRITE |
-                                                     VMRI_ACCESS_REMOTE_READ);
+        arg->access_flags = or_default(conn->access, VMRI_ACCESS_QP);
     }
     else
     {
@@ -271,6 +269,10 @@ static void fill_address(const struct guest_wr *wr, struct vmri_send_wqe *wqe)
     {
         wqe->u.rdma.remote_addr = wr->remote_addr;
         wqe->u.rdma.rkey = wr->rkey;
+        wqe->u.rdma.compare_add = wr->compare_add;
+        wqe->u.rdma.swap = wr->swap;
+        wqe->u.rdma.flush_type = wr->flush_type;
+        wqe->u.rdma.flush_level = wr->flush_level;
     }
 }
 

@@ -24,12 +24,6 @@ static void opcode_unknown(struct pair *p, struct guest_wr *wr)
     wr->opcode = 200;
 }
 
-static void opcode_atomic(struct pair *p, struct guest_wr *wr)
-{
-    (void)p;
-    wr->opcode = VMRI_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static void opcode_privileged(struct pair *p, struct guest_wr *wr)
 {
     (void)p;
@@ -287,7 +281,6 @@ static void recv_ring(struct pair *p, struct guest_wr *wr)
 
 static const struct wrong wrongs[] = {
     LOCAL(opcode_unknown, SEND, LOC_QP_OP_ERR, OPCODE),
-    LOCAL(opcode_atomic, SEND, LOC_QP_OP_ERR, OPCODE),
     LOCAL(opcode_privileged, SEND, LOC_QP_OP_ERR, OPCODE),
     LOCAL(opcode_invalidate, SEND, LOC_QP_OP_ERR, OPCODE),
     LOCAL(flags_unknown, SEND, LOC_QP_OP_ERR, FLAGS),

@@ -9,7 +9,7 @@
  */
 #include "internal.h"
 
-static void place_put(struct vmri_place *p)
+void vmri_place_put(struct vmri_place *p)
 {
     if ( p->held )
         env_frame_put(p->held_frame, p->write);
@@ -73,7 +73,7 @@ static bool resolve_list(struct vmri_place *p)
 
     while ( sgl->used == sgl->cur.length )
     {
-        place_put(p);
+        vmri_place_put(p);
         if ( !vmri_cursor_next(sgl) )
         {
             p->vendor_err = VMRI_VERR_LENGTH;
@@ -105,10 +105,19 @@ static bool resolve(struct vmri_place *p, uint64_t bytes)
     if ( p->sgl )
         return resolve_list(p);
 
-    return resolve_mr(p, p->key, p->qp->rings.pd,
-                      p->write ? VMRI_ACCESS_REMOTE_WRITE
-                               : VMRI_ACCESS_REMOTE_READ,
-                      p->addr, p->extent);
+    return resolve_mr(p, p->key, p->qp->rings.pd, p->access, p->addr,
+                      p->extent);
+}
+
+uint64_t vmri_place_hold(struct vmri_place *p, uint64_t bytes)
+{
+    if ( !resolve(p, bytes) )
+    {
+        vmri_place_put(p);
+        return 0;
+    }
+
+    return bytes < p->run ? bytes : p->run;
 }
 
 static void advance(struct vmri_place *p, uint64_t bytes)
@@ -135,7 +144,7 @@ static void advance(struct vmri_place *p, uint64_t bytes)
 
     /* A single frame is done with; an MR may have a run behind this one. */
     if ( p->held && !p->run )
-        place_put(p);
+        vmri_place_put(p);
 }
 
 static void mark_dirty(const struct vmri_place *p, size_t bytes)
@@ -183,7 +192,7 @@ bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes)
         advance(from, n);
         bytes -= n;
     }
-    place_put(from);
+    vmri_place_put(from);
 
     return !bytes;
 }
@@ -219,8 +228,8 @@ enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
         bytes -= n;
     }
 
-    place_put(from);
-    place_put(to);
+    vmri_place_put(from);
+    vmri_place_put(to);
 
     return rc;
 }

@@ -30,22 +30,6 @@ void vmri_ready(struct vmri_qp *qp)
     vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_QUEUE_READY);
 }
 
-static uint8_t completion_opcode(unsigned int opcode)
-{
-    switch ( opcode )
-    {
-    case VMRI_WR_RDMA_WRITE:
-    case VMRI_WR_RDMA_WRITE_WITH_IMM:
-        return VMRI_WC_OP_RDMA_WRITE;
-
-    case VMRI_WR_RDMA_READ:
-        return VMRI_WC_OP_RDMA_READ;
-
-    default:
-        return VMRI_WC_OP_SEND;
-    }
-}
-
 /* The slot is free again before its completion can be seen. */
 static void retire(struct vmri_qp *qp)
 {
@@ -62,16 +46,14 @@ static void complete(struct vmri_qp *qp)
         .byte_len = tx->wqe.length,
         .status = tx->status,
         .vendor_err = tx->vendor_err,
-        .opcode = completion_opcode(tx->wqe.opcode),
+        .opcode = vmri_completion_opcode(tx->wqe.opcode),
     };
 
     if ( !tx->status )
     {
         vmri_count_qp(qp, tx_msgs, 1);
-        if ( tx->wqe.opcode == VMRI_WR_RDMA_READ )
-            vmri_count_qp(qp, rx_bytes, tx->wqe.length);
-        else
-            vmri_count_qp(qp, tx_bytes, tx->wqe.length);
+        vmri_count_qp(qp, tx_bytes, vmri_bytes_out(&tx->wqe));
+        vmri_count_qp(qp, rx_bytes, vmri_bytes_back(&tx->wqe));
     }
 
     retire(qp);
@@ -132,7 +114,8 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
                 vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
                 return RUN_MORE;
             }
-            vmri_spend(budget, REQUEST_COST + qp->tx.sgl.num * VMRI_ENTRY_COST);
+            vmri_spend(budget,
+                       REQUEST_COST + qp->tx.sgl.num * VMRI_ENTRY_COST);
         }
 
         switch ( one_step(qp, budget) )
@@ -165,7 +148,7 @@ static void flush_send(struct vmri_qp *qp)
         .wr_id = qp->tx.wqe.wr_id,
         .status = VMRI_WC_WR_FLUSH_ERR,
         .vendor_err = VMRI_VERR_FLUSHED,
-        .opcode = completion_opcode(qp->tx.wqe.opcode),
+        .opcode = vmri_completion_opcode(qp->tx.wqe.opcode),
     };
 
     vmri_cq_push(qp->scq, qp, &cqe);

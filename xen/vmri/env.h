@@ -194,6 +194,28 @@ static inline size_t env_run(env_frame_t frame, size_t offset, size_t bytes)
     return min_t(size_t, bytes, PAGE_SIZE - offset);
 }
 
+/*
+ * Atomically on eight aligned bytes of a mapped frame, towards its guest's
+ * CPUs too; cmpxchg and add give what was there before.
+ */
+static inline uint64_t env_mapped_cmpxchg(uint64_t *p, uint64_t old,
+                                          uint64_t v)
+{
+    env_cmpxchg(p, &old, v);
+
+    return old;
+}
+
+static inline uint64_t env_mapped_add(uint64_t *p, uint64_t v)
+{
+    return env_fetch_add(p, v);
+}
+
+static inline void env_mapped_store(uint64_t *p, uint64_t v)
+{
+    env_store_release(p, v);
+}
+
 /* ns since boot: the guests' system time. */
 static inline uint64_t env_now(void)
 {

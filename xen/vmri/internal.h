@@ -563,6 +563,10 @@ int vmri_mr_reap(struct vmri_dev *dev);
 struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
                             const struct vmri_pd *pd, uint32_t access,
                             uint64_t addr, uint64_t length, uint16_t *verr);
+/* The same, whatever it holds. */
+struct vmri_mr *vmri_mr_find(struct vmri_dev *dev, uint32_t key,
+                             const struct vmri_pd *pd, uint32_t access,
+                             uint16_t *verr);
 void vmri_mr_put(struct vmri_mr *mr);
 /*
  * The frame that holds byte `addr` of the MR (which is within its bounds) and

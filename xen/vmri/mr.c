@@ -586,9 +586,9 @@ int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
 
 /* ---- lookup, on the path of a message ---- */
 
-struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
-                            const struct vmri_pd *pd, uint32_t access,
-                            uint64_t addr, uint64_t length, uint16_t *verr)
+struct vmri_mr *vmri_mr_find(struct vmri_dev *dev, uint32_t key,
+                             const struct vmri_pd *pd, uint32_t access,
+                             uint16_t *verr)
 {
     struct vmri_mr *mr = vmri_table_get(&dev->mrs, key);
 
@@ -602,12 +602,28 @@ struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
         *verr = VMRI_VERR_PD;
     else if ( unlikely(access & ~mr->access) )
         *verr = VMRI_VERR_RIGHTS;
-    else if ( unlikely(addr < mr->iova || addr - mr->iova > mr->length ||
-                       length > mr->length - (addr - mr->iova)) )
-        *verr = VMRI_VERR_BOUNDS;
     else
         return mr;
 
+    vmri_mr_put(mr);
+
+    return NULL;
+}
+
+struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
+                            const struct vmri_pd *pd, uint32_t access,
+                            uint64_t addr, uint64_t length, uint16_t *verr)
+{
+    struct vmri_mr *mr = vmri_mr_find(dev, key, pd, access, verr);
+
+    if ( unlikely(!mr) )
+        return NULL;
+
+    if ( likely(addr >= mr->iova && addr - mr->iova <= mr->length &&
+                length <= mr->length - (addr - mr->iova)) )
+        return mr;
+
+    *verr = VMRI_VERR_BOUNDS;
     vmri_mr_put(mr);
 
     return NULL;

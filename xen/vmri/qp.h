@@ -57,6 +57,7 @@ struct vmri_tx {
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
     struct vmri_srq *srq;       /* the peer's receives come from, this step */
+    uint32_t right;             /* VMRI_ACCESS_* that the request takes */
     uint32_t done;              /* bytes of wqe.length */
     uint64_t peer_life;         /* the peer's that has them, when there are */
     uint64_t silent_until;      /* the time-out that runs, in ns; 0: none */
@@ -262,6 +263,11 @@ void vmri_copy_in(void *to, const void *from, size_t bytes);
 int64_t vmri_wq_posted(const struct vmri_wq *wq);
 /* Take the next send request into qp->tx: 1, 0 (none) or -EINVAL (ring). */
 int vmri_send_fetch(struct vmri_qp *qp);
+/* VMRI_WC_OP_* of a request; of one that there is not, SEND's. */
+uint8_t vmri_completion_opcode(unsigned int opcode);
+/* Bytes of payload that leave the requester, and that come back to it. */
+uint32_t vmri_bytes_out(const struct vmri_send_wqe *wqe);
+uint32_t vmri_bytes_back(const struct vmri_send_wqe *wqe);
 /* True, or tx.status and tx.vendor_err say what is wrong with the request. */
 bool vmri_send_check(struct vmri_qp *qp);
 /* A list that starts behind a request's header, or in the indirect list. */
@@ -291,11 +297,12 @@ struct vmri_place {
     const uint8_t *data;        /* not NULL: read from here */
     struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
     uint32_t key;
+    uint32_t access;            /* VMRI_ACCESS_* that `key` must grant */
     uint64_t addr;
     uint64_t extent;            /* bytes from addr that the request touches */
     uint16_t vendor_err;        /* OUT: why it failed */
     uint64_t moved;             /* OUT: bytes */
-    /* private to copy.c: the run at hand */
+    /* set by copy.c: the run at hand */
     struct vmri_mr *mr;
     bool held;                  /* held_frame has a reference of its own */
     env_frame_t held_frame;
@@ -317,6 +324,14 @@ enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
  * Could these bytes be read at this moment?  Else from->vendor_err says why.
  */
 bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes);
+/*
+ * Find and hold the next of at most `bytes`: how many lie together at p->frame
+ * and p->offset.  0: p->vendor_err says why, nothing is held.  A copy to or
+ * from p begins there, and lets go of it as vmri_place_put does.
+ */
+uint64_t vmri_place_hold(struct vmri_place *p, uint64_t bytes);
+void vmri_place_put(struct vmri_place *p);
+
 /* transfer.c, datagram.c: one step of the request in qp->tx. */
 enum vmri_step {
     VMRI_STEP_DONE,             /* the request is complete */
@@ -329,6 +344,16 @@ enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
                          uint16_t vendor_err);
+/*
+ * What the responder finds wrong: it fails too, unless the connection is
+ * unreliable, and for what it may not do (VMRI_WC_REM_ACCESS_ERR) or does not
+ * do its owner gets an event (IBTA 1.4, 9.9.3).
+ */
+enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
+                              uint8_t status, uint16_t vendor_err);
+/* atomic.c: requests that are done in one step, without a receive. */
+bool vmri_is_atomic(unsigned int opcode);
+enum vmri_step vmri_atomic(struct vmri_qp *qp, struct vmri_qp *peer);
 /*
  * The QP that a connected one sends to, when it is ready to take requests from
  * it; counted in `inflight` until vmri_peer_put.  NULL when nobody answers.

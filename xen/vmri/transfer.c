@@ -75,6 +75,16 @@ static bool peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp)
            peer->attr.state <= VMRI_QPS_SQE && vmri_qp_faces(peer, qp);
 }
 
+/* Without resources for them a responder does no READs or atomics. */
+static uint32_t responder_rights(const struct vmri_qp_modify *attr)
+{
+    if ( attr->max_dest_rd_atomic )
+        return attr->access_flags;
+
+    return attr->access_flags & ~(VMRI_ACCESS_REMOTE_READ |
+                                  VMRI_ACCESS_REMOTE_ATOMIC);
+}
+
 struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
 {
     struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
@@ -94,7 +104,7 @@ struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
     if ( answers )
     {
         env_fetch_add(&peer->inflight, 1);
-        qp->tx.peer_access = peer->attr.access_flags;
+        qp->tx.peer_access = responder_rights(&peer->attr);
         qp->tx.peer_rnr_timer = peer->attr.min_rnr_timer;
         if ( peer->attr.state == VMRI_QPS_RTR && !peer->established )
         {
@@ -294,10 +304,8 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
     if ( !qp->tx.claimed )
     {
         vmri_count_qp(peer, rx_msgs, 1);
-        if ( wqe->opcode == VMRI_WR_RDMA_READ )
-            vmri_count_qp(peer, tx_bytes, wqe->length);
-        else
-            vmri_count_qp(peer, rx_bytes, wqe->length);
+        vmri_count_qp(peer, tx_bytes, vmri_bytes_back(wqe));
+        vmri_count_qp(peer, rx_bytes, vmri_bytes_out(wqe));
 
         return VMRI_STEP_DONE;
     }
@@ -308,13 +316,8 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
     return VMRI_STEP_DONE;
 }
 
-/*
- * The remote memory was named wrongly, or the responder does not do such a
- * request: both sides fail (IBTA 1.4, 9.9.3).  An unreliable responder is none
- * the worse for it.
- */
-static enum vmri_step fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
-                                uint8_t status, uint16_t vendor_err)
+enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
+                              uint8_t status, uint16_t vendor_err)
 {
     if ( !vmri_qp_unreliable(qp) )
         vmri_qp_error(peer, status == VMRI_WC_REM_ACCESS_ERR
@@ -347,6 +350,7 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
         .write = !read,
         .sgl = is_send(tx) ? &peer->rx.sgl : NULL,
         .key = tx->wqe.u.rdma.rkey,
+        .access = tx->right,
         .addr = tx->wqe.u.rdma.remote_addr + tx->done,
         .extent = tx->wqe.length - tx->done,
     };
@@ -365,30 +369,7 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
     if ( is_send(tx) )
         return fail_receive(qp, peer, VMRI_WC_LOC_PROT_ERR, remote.vendor_err);
 
-    return fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, remote.vendor_err);
-}
-
-/* Does the peer's QP allow it?  Zero-length requests name no memory. */
-static bool remote_allowed(const struct vmri_tx *tx)
-{
-    uint32_t need;
-
-    switch ( tx->wqe.opcode )
-    {
-    case VMRI_WR_RDMA_WRITE:
-    case VMRI_WR_RDMA_WRITE_WITH_IMM:
-        need = VMRI_ACCESS_REMOTE_WRITE;
-        break;
-
-    case VMRI_WR_RDMA_READ:
-        need = VMRI_ACCESS_REMOTE_READ;
-        break;
-
-    default:
-        return true;
-    }
-
-    return !tx->wqe.length || (tx->peer_access & need);
+    return vmri_fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, remote.vendor_err);
 }
 
 static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
@@ -408,8 +389,15 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
         return refuse(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
     /* An operation that the responder's QP does not do (IBTA 1.4, 9.7.4.1). */
-    if ( !remote_allowed(tx) )
-        return fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS);
+    if ( tx->right & ~tx->peer_access )
+        return vmri_fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR,
+                              VMRI_VERR_RIGHTS);
+
+    if ( vmri_is_atomic(tx->wqe.opcode) )
+    {
+        rc = vmri_atomic(qp, peer);
+        return rc == VMRI_STEP_DONE ? finish(qp, peer) : rc;
+    }
 
     if ( is_send(tx) && !tx->claimed )
     {
@@ -497,7 +485,7 @@ enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
         source_put(qp, peer);
     }
     else
-        rc = fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_SRQ);
+        rc = vmri_fail_both(qp, peer, VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_SRQ);
 
     if ( rc == VMRI_STEP_LOST )
         vmri_count(peer->dev, ud_drops, 1);

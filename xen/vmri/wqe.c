@@ -186,18 +186,38 @@ static const struct operation {
     uint8_t types;              /* ON_* */
     uint8_t form;
     uint8_t length;             /* what wqe.length must be; 0: anything */
+    uint8_t completion;         /* VMRI_WC_OP_* */
+    uint32_t right;             /* VMRI_ACCESS_* that the responder grants */
 } operations[] = {
-    [VMRI_WR_SEND] = { ON_SENDERS, FORM_SEND, 0 },
-    [VMRI_WR_SEND_WITH_IMM] = { ON_SENDERS, FORM_SEND, 0 },
-    [VMRI_WR_RDMA_WRITE] = { ON_RC | ON_UC | ON_INI, FORM_SEND, 0 },
-    [VMRI_WR_RDMA_WRITE_WITH_IMM] = { ON_RC | ON_UC | ON_INI, FORM_SEND, 0 },
-    [VMRI_WR_RDMA_READ] = { ON_RC | ON_INI, FORM_FETCH, 0 },
+    [VMRI_WR_SEND] =
+        { ON_SENDERS, FORM_SEND, 0, VMRI_WC_OP_SEND, 0 },
+    [VMRI_WR_SEND_WITH_IMM] =
+        { ON_SENDERS, FORM_SEND, 0, VMRI_WC_OP_SEND, 0 },
+    [VMRI_WR_RDMA_WRITE] =
+        { ON_RC | ON_UC | ON_INI, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
+          VMRI_ACCESS_REMOTE_WRITE },
+    [VMRI_WR_RDMA_WRITE_WITH_IMM] =
+        { ON_RC | ON_UC | ON_INI, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
+          VMRI_ACCESS_REMOTE_WRITE },
+    [VMRI_WR_RDMA_READ] =
+        { ON_RC | ON_INI, FORM_FETCH, 0, VMRI_WC_OP_RDMA_READ,
+          VMRI_ACCESS_REMOTE_READ },
+    [VMRI_WR_ATOMIC_CMP_AND_SWP] =
+        { ON_RC | ON_INI, FORM_FETCH, 8, VMRI_WC_OP_COMP_SWAP,
+          VMRI_ACCESS_REMOTE_ATOMIC },
+    [VMRI_WR_ATOMIC_FETCH_AND_ADD] =
+        { ON_RC | ON_INI, FORM_FETCH, 8, VMRI_WC_OP_FETCH_ADD,
+          VMRI_ACCESS_REMOTE_ATOMIC },
+    [VMRI_WR_FLUSH] =
+        { ON_RC, FORM_NONE, 0, VMRI_WC_OP_FLUSH, VMRI_ACCESS_FLUSH_GLOBAL },
+    [VMRI_WR_ATOMIC_WRITE] =
+        { ON_RC, FORM_NONE, 8, VMRI_WC_OP_ATOMIC_WRITE,
+          VMRI_ACCESS_REMOTE_WRITE },
 };
 
-/* NULL: not on this type of queue, or not at all. */
-static const struct operation *operation_of(const struct vmri_qp *qp)
+/* NULL: there is none of that number. */
+static const struct operation *operation_of(unsigned int opcode)
 {
-    unsigned int opcode = qp->tx.wqe.opcode;
     const struct operation *op;
 
     if ( opcode >= ARRAY_SIZE(operations) )
@@ -205,7 +225,28 @@ static const struct operation *operation_of(const struct vmri_qp *qp)
 
     op = &operations[env_nospec(opcode, ARRAY_SIZE(operations))];
 
-    return op->types & vmri_type_bit(qp) ? op : NULL;
+    return op->types ? op : NULL;
+}
+
+uint8_t vmri_completion_opcode(unsigned int opcode)
+{
+    const struct operation *op = operation_of(opcode);
+
+    return op ? op->completion : VMRI_WC_OP_SEND;
+}
+
+uint32_t vmri_bytes_out(const struct vmri_send_wqe *wqe)
+{
+    bool flush = wqe->opcode == VMRI_WR_FLUSH;
+
+    return flush || vmri_bytes_back(wqe) ? 0 : wqe->length;
+}
+
+uint32_t vmri_bytes_back(const struct vmri_send_wqe *wqe)
+{
+    const struct operation *op = operation_of(wqe->opcode);
+
+    return op && op->form == FORM_FETCH ? wqe->length : 0;
 }
 
 /* A bound on the time that a peer spends on one request's list, too. */
@@ -227,6 +268,11 @@ static uint16_t check_layout(const struct vmri_qp *qp,
     bool indirect = wqe->flags & VMRI_SEND_INDIRECT;
 
     if ( wqe->flags & ~VMRI_SEND_FLAGS )
+        return VMRI_VERR_FLAGS;
+
+    if ( wqe->opcode == VMRI_WR_FLUSH &&
+         (wqe->u.rdma.flush_type != VMRI_FLUSH_GLOBAL ||
+          wqe->u.rdma.flush_level > VMRI_FLUSH_LEVEL_MR) )
         return VMRI_VERR_FLAGS;
 
     if ( op->form == FORM_NONE )
@@ -269,11 +315,12 @@ static bool length_fits(const struct vmri_qp *qp, const struct operation *op)
 
 bool vmri_send_check(struct vmri_qp *qp)
 {
-    const struct operation *op = operation_of(qp);
+    const struct operation *op = operation_of(qp->tx.wqe.opcode);
     struct vmri_tx *tx = &qp->tx;
+    bool known = op && (op->types & vmri_type_bit(qp));
 
     tx->status = VMRI_WC_LOC_QP_OP_ERR;
-    tx->vendor_err = op ? check_layout(qp, op) : VMRI_VERR_OPCODE;
+    tx->vendor_err = known ? check_layout(qp, op) : VMRI_VERR_OPCODE;
     if ( tx->vendor_err )
         return false;
 
@@ -285,6 +332,7 @@ bool vmri_send_check(struct vmri_qp *qp)
     }
 
     tx->status = VMRI_WC_SUCCESS;
+    tx->right = op->right;
 
     return true;
 }
