@@ -5,7 +5,7 @@
 # "run" counts them. At its end the kernel logs of all machines and Xen's
 # console are checked, whatever else the suite did.
 #
-#   on HOST COMMAND...      runs a line of shell on dom0, d1 or d2
+#   on HOST COMMAND...      runs a line of shell on dom0 or a guest
 #   put HOST FILE           copies standard input to a file there
 #   check NAME COMMAND...   passes if the command (a function too) succeeds
 #   refuse NAME COMMAND...  passes if it fails

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The first process of dom0 and of the guests: loads the modules of its initrd,
- * lays the lab's files over the root, and starts the init that is among them.
+ * lays the lab's files over the root, and goes on with what the machine is for:
+ * in dom0 a script that is among the files, in a guest guest.c.
  *
  * One small program instead of a shell: starting a process costs an emulated
  * machine a tenth of a second.
@@ -22,12 +23,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "init.h"
+
 #define MODULES "/modules"
 #define DISK_WAIT_S 60
 #define POLL_US 20000
 
-/* The kernel reports the end of the first process on the console. */
-static void die(const char *what)
+void die(const char *what)
 {
 	printf("labinit: %s: %s\n", what, strerror(errno));
 	fflush(stdout);
@@ -84,7 +86,7 @@ static void load_modules(void)
 }
 
 /* The kernel gives words of its command line that it does not know to init. */
-static const char *setting(const char *name)
+const char *setting(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -110,7 +112,7 @@ static void mount_root(const char *disk)
 {
 	wait_for_disk(disk);
 	make_folder("/disk");
-	if (mount(disk, "/disk", "ext4", MS_RDONLY, ""))
+	if (mount(disk, "/disk", "squashfs", MS_RDONLY, ""))
 		die(disk);
 	mount_on("tmpfs", "/upper", "mode=755");
 	make_folder("/upper/upper");
@@ -167,6 +169,8 @@ int main(void)
 	if (sethostname(name, strlen(name)))
 		die("sethostname");
 	enter_root();
+	if (strcmp(name, "dom0"))
+		run_guest();
 	execl("/usr/sbin/labinit", "labinit", (char *)NULL);
 	die("/usr/sbin/labinit");
 }

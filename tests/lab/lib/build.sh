@@ -133,7 +133,7 @@ compile_parts() {
 	fi
 	in_root "$BUILD13" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
 		sh -e /srv/parts.sh guest /mnt "$out.new/guest" \
-		"$GUEST_KERNEL" "$RDMA_SRC" "$BUILD/kabi/include"
+		"$GUEST_KERNEL" "$GUEST" "$RDMA_SRC" "$BUILD/kabi/include"
 	in_root "$BUILD12" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
 		sh -e /srv/parts.sh dom0 /mnt "$out.new/dom0"
 	if [ -d "$out.new/guest/usr/lib/modules" ]; then
@@ -149,7 +149,7 @@ index_modules() {
 		"$1:/mnt" -- sh -ec '
 		mkdir -p /tmp/out
 		depmod -o /tmp/out "$1"
-		cp /tmp/out/lib/modules/"$1"/modules.* /mnt/
+		cp /tmp/out/lib/modules/"$1"/modules.*.bin /mnt/
 	' sh "$GUEST_KERNEL"
 }
 

@@ -11,8 +11,8 @@
 
 # Before compilers. Inside a session of its own the usual niceness counts for
 # nothing on kernels that group by session.
-renice -n -10 -p $$ >/dev/null 2>&1 || true
-{ echo -10 >/proc/$$/autogroup; } 2>/dev/null || true
+renice -n -15 -p $$ >/dev/null 2>&1 || true
+{ echo -15 >/proc/$$/autogroup; } 2>/dev/null || true
 
 enter_root "$@" &
 qemu=$!

@@ -3,7 +3,7 @@
 #
 # Runs inside a build root: builds the parts that are in the copy of the tree
 # and lays what comes out over an empty root.
-#   parts.sh guest TREE OUTPUT KERNEL RDMA_CORE_SOURCE KERNEL_ABI
+#   parts.sh guest TREE OUTPUT KERNEL GUEST_ROOT RDMA_CORE_SOURCE KERNEL_ABI
 #   parts.sh dom0 TREE OUTPUT
 
 set -eu
@@ -13,18 +13,29 @@ tree=$2
 out=$3
 jobs=$(nproc)
 
+# Debian's modules under SoftIB and Soft-RoCE, and the latter.
+BELOW="ib_core ib_uverbs ib_umad ib_cm iw_cm rdma_cm rdma_ucm udp_tunnel
+	ip6_udp_tunnel rdma_rxe"
+
 build_module() {
 	if [ -e "$tree/$1/Makefile" ] || [ -e "$tree/$1/Kbuild" ]; then
 		nice make -j"$jobs" -C "/lib/modules/$kernel/build" \
 			M="$tree/$1" modules
-		mkdir -p "$out/usr/lib/modules/$kernel/updates"
 		for module in "$tree/$1"/*.ko; do
-			install -m 644 "$module" \
-				"$out/usr/lib/modules/$kernel/updates/"
-			strip --strip-debug \
-				"$out/usr/lib/modules/$kernel/updates/${module##*/}"
+			install -m 644 "$module" "$updates/"
 		done
 	fi
+}
+
+# As Debian compiled them, but unpacked and without signature and type
+# information: loading one then takes an emulated guest a tenth of the time.
+unpack_modules() {
+	for module in $BELOW; do
+		find "$root/usr/lib/modules/$kernel/kernel" \
+			-name "$module.ko.xz" -exec xz -dc {} + \
+			>"$updates/$module.ko"
+		[ -s "$updates/$module.ko" ]
+	done
 }
 
 build_provider() {
@@ -58,10 +69,15 @@ build_tool() {
 case $side in
 guest)
 	kernel=$4
-	rdma=$5
-	kabi=$6
+	root=$5
+	rdma=$6
+	kabi=$7
+	updates=$out/usr/lib/modules/$kernel/updates
+	mkdir -p "$updates"
 	build_module linux/softib
 	build_module tests/lab/modules
+	unpack_modules
+	strip --strip-debug --remove-section=.BTF "$updates"/*.ko
 	build_provider
 	build_programs
 	;;

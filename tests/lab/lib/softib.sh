@@ -52,12 +52,13 @@ lab_reload() {
 		say "nothing changed in driver, provider, tool and programs"
 		return 0
 	fi
-	share_parts
+	make_initrds "$TYPES" "$MEMORY" "$VCPUS"
 	drop_lock
 	for guest in $GUESTS; do
 		unload_driver "$guest"
 	done
 	lay_over dom0 "$DOM0_OUT"
+	ssh -F "$RUN/ssh_config" dom0 -- 'cat >/lab/initrd' <"$RUN/guest.initrd"
 	for guest in $GUESTS; do
 		lay_over "$guest" "$GUEST_OUT"
 	done
@@ -81,13 +82,13 @@ unload_driver() {
 lab_restart_guest() {
 	local guest=$1
 	need_up
-	case " $GUESTS " in
+	case " $GUESTS $SPARES " in
 	*" $guest "*) ;;
-	*) die "there is no guest $guest, only: $GUESTS" ;;
+	*) die "there is no guest $guest, only: $GUESTS $SPARES" ;;
 	esac
 	hang_up "$guest"
 	on_host dom0 "lab-guest stop $guest && lab-guest start $guest"
-	wait_for "the start of $guest" "$BOOT_LIMIT" answers "$guest"
+	wait_for_guest "$guest"
 	say "$guest is up"
 	if has_softib; then
 		attach_device "$guest"

@@ -6,6 +6,9 @@
 
 HOSTS="dom0 d1 d2"
 GUESTS="d1 d2"
+# Guests that only a suite starts which needs them; there is memory for them.
+SPARES="d3 d4 d5"
+SPARE_MEMORY=256
 DOM0_MEMORY=1200
 # How long the machines may take to come up, in seconds.
 BOOT_LIMIT=${LAB_BOOT_LIMIT:-300}
@@ -19,22 +22,29 @@ need_up() {
 }
 
 address_of() {
+	case " $HOSTS $SPARES " in
+	*" $1 "*) ;;
+	*) die "there is no host $1, only: $HOSTS, and on demand: $SPARES" ;;
+	esac
 	case $1 in
 	dom0) echo 10.0.2.15 ;;
-	d1) echo 10.0.2.16 ;;
-	d2) echo 10.0.2.17 ;;
-	*) die "there is no host $1, only: $HOSTS" ;;
+	*) echo "10.0.2.$((15 + ${1#d}))" ;;
 	esac
 }
 
 # type_of GUEST TYPES: the guest's word in a list such as "pv,pvh".
 type_of() {
-	local second=${2#*,}
 	case $1 in
 	d1) echo "${2%%,*}" ;;
-	*) echo "$second" ;;
+	d2) echo "${2#*,}" ;;
+	*) echo pv ;;
 	esac
 }
+
+# What a kernel of the lab starts without: parts that nobody uses here and that
+# cost an emulated machine a tenth of a second each.
+NO_INITCALLS=trace_eval_init,jent_mod_init,load_system_certificate_list
+NO_INITCALLS+=,init_acpi_pm_clocksource
 
 # kernel_words HOST DISK: the command line of a machine's kernel. Most of it is
 # to spare an emulated machine work; the words in capitals are for image/init.c.
@@ -42,52 +52,55 @@ type_of() {
 kernel_words() {
 	echo "console=hvc0 loglevel=5 net.ifnames=0 mitigations=off" \
 		"init_on_alloc=0 audit=0 lsm=yama cryptomgr.notests" \
+		"noreplace-smp initcall_blacklist=$NO_INITCALLS" \
 		"xen.event_loop_timeout=250" \
 		"LAB_NAME=$1 LAB_IP=$(address_of "$1") LAB_DISK=$2"
 }
 
-# The folder that dom0 sees at /lab.
-fill_share() {
-	local types=$1 memory=$2 vcpus=$3 guest type
-	mkdir -p "$RUN/share/guests"
-	cp "$GUEST_IMG/vmlinux" "$RUN/share/vmlinux"
-	for guest in $GUESTS; do
-		type=$(type_of "$guest" "$types")
-		{
-			echo "name=\"$guest\""
-			echo "type=\"$type\""
-			# Nested paging kills PVH guests of this Xen under QEMU.
-			if [ "$type" = pvh ]; then
-				echo "hap=0"
-			fi
-			echo "memory=$memory"
-			echo "vcpus=$vcpus"
-			echo 'kernel="/lab/vmlinux"'
-			echo 'ramdisk="/lab/initrd"'
-			echo "extra=\"$(kernel_words "$guest" /dev/xvda)\""
-			echo 'disk=["vdev=xvda,access=r,script=block-lab,target=/dev/vdb"]'
-			echo "vif=[\"script=vif-lab,bridge=xenbr0,mac=00:16:3e:00:00:0${guest#d}\"]"
-			echo 'on_crash="preserve"'
-			echo 'on_reboot="restart"'
-		} >"$RUN/share/guests/$guest.cfg"
-	done
-	share_parts
+# guest_config GUEST TYPE MEMORY VCPUS: what xl is told of it.
+guest_config() {
+	echo "name=\"$1\""
+	echo "type=\"$2\""
+	# Nested paging kills PVH guests of this Xen under QEMU.
+	if [ "$2" = pvh ]; then
+		echo "hap=0"
+	fi
+	echo "memory=$3"
+	echo "vcpus=$4"
+	echo 'kernel="/guest/vmlinux"'
+	echo 'ramdisk="/lab/initrd"'
+	echo "extra=\"$(kernel_words "$1" /dev/xvda)\""
+	echo 'disk=["vdev=xvda,access=r,script=block-lab,target=/dev/vdb"]'
+	echo "vif=[\"script=vif-lab,bridge=xenbr0,mac=00:16:3e:00:00:0${1#d}\"]"
+	echo 'on_crash="preserve"'
+	echo 'on_reboot="restart"'
 }
 
-# What SoftIB built, for the boots to come: the guests' initrd, dom0's files.
-share_parts() {
-	rm -rf "$RUN/lay"
-	mkdir -p "$RUN/lay/guest/files" "$RUN/lay/dom0/files"
-	cp -a "$GUEST_OUT/." "$RUN/lay/guest/files/"
-	cp -a "$DOM0_OUT/." "$RUN/lay/dom0/files/"
-	lay_files guest "$RUN/lay/guest/files"
-	lay_files dom0 "$RUN/lay/dom0/files"
-	pack "$RUN/lay/guest" "$RUN/guest.cpio"
-	pack "$RUN/lay/dom0" "$RUN/dom0.cpio"
-	cat "$GUEST_IMG/initrd.cpio" "$RUN/guest.cpio" >"$RUN/share/initrd.new"
-	mv "$RUN/share/initrd.new" "$RUN/share/initrd"
-	cat "$DOM0_IMG/initrd.cpio" "$RUN/dom0.cpio" >"$RUN/dom0.initrd"
-	rm -rf "$RUN/lay" "$RUN/guest.cpio" "$RUN/dom0.cpio"
+# make_initrds TYPES MEMORY VCPUS: of what SoftIB built and the lab lays over the
+# roots; the guests' is among dom0's files.
+make_initrds() {
+	local types=$1 memory=$2 vcpus=$3 guest lay=$RUN/lay
+	rm -rf "$lay"
+	mkdir -p "$lay/guest/files" "$lay/dom0/files/lab/started" \
+		"$lay/dom0/files/lab/spare"
+	cp -a "$GUEST_OUT/." "$lay/guest/files/"
+	lay_files guest "$lay/guest/files"
+	pack "$lay/guest" "$lay/guest.cpio"
+	cat "$GUEST_IMG/initrd.cpio" "$lay/guest.cpio" >"$lay/dom0/files/lab/initrd"
+	cp "$lay/dom0/files/lab/initrd" "$RUN/guest.initrd"
+	for guest in $GUESTS; do
+		guest_config "$guest" "$(type_of "$guest" "$types")" "$memory" "$vcpus" \
+			>"$lay/dom0/files/lab/started/$guest.cfg"
+	done
+	for guest in $SPARES; do
+		guest_config "$guest" "$(type_of "$guest" "$types")" "$SPARE_MEMORY" 1 \
+			>"$lay/dom0/files/lab/spare/$guest.cfg"
+	done
+	cp -a "$DOM0_OUT/." "$lay/dom0/files/"
+	lay_files dom0 "$lay/dom0/files"
+	pack "$lay/dom0" "$lay/dom0.cpio"
+	cat "$DOM0_IMG/initrd.cpio" "$lay/dom0.cpio" >"$RUN/dom0.initrd"
+	rm -rf "$lay"
 	echo "$GUEST_OUT" >"$RUN/parts"
 }
 
@@ -96,12 +109,12 @@ write_ssh_config() {
 	local -a ports
 	read -r -a ports < <(python3 -c '
 import socket
-held = [socket.socket() for _ in range(3)]
+held = [socket.socket() for _ in range(6)]
 for s in held:
     s.bind(("127.0.0.1", 0))
 print(*[s.getsockname()[1] for s in held])')
 	{
-		for host in $HOSTS; do
+		for host in $HOSTS $SPARES; do
 			port=${ports[0]}
 			ports=("${ports[@]:1}")
 			echo "Host $host"
@@ -144,10 +157,10 @@ find_qemu() {
 }
 
 start_qemu() {
-	local flavour=$1 memory=$2 host forwards=
+	local flavour=$1 memory=$2 host forwards= xen_words="vmri=1" dom0_words
 	local -a accel
 	find_qemu
-	for host in $HOSTS; do
+	for host in $HOSTS $SPARES; do
 		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$host")-$(address_of "$host"):22"
 	done
 	if grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ]; then
@@ -155,22 +168,25 @@ start_qemu() {
 	else
 		# With xsave the guests' vector registers go wrong in emulation.
 		accel=(-accel "tcg,thread=multi" -cpu "max,-la57,-rdtscp,-xsave")
+		# Memory is fresh, and nobody speculates.
+		xen_words+=" bootscrub=0 spec-ctrl=no"
 	fi
+	dom0_words=$(kernel_words dom0 /dev/vda)
 	mkdir -p "$CACHE/tmp"
+	# A comma in the words of a module is written twice.
 	setsid "$LAB_LIB/keeper.sh" "$QEMU_ROOT" "$CACHE:$CACHE" "$RUN:$RUN" -- \
 		setpriv --pdeathsig KILL -- \
 		env TMPDIR="$CACHE/tmp" qemu-system-x86_64 \
 		"${accel[@]}" -smp 2 \
-		-m "$((DOM0_MEMORY + 2 * memory + 400))M" \
+		-m "$((DOM0_MEMORY + 2 * memory + 3 * SPARE_MEMORY + 400))M" \
 		-name "softib-lab-$LAB_NAME" -display none -no-reboot -nodefaults \
 		-serial "file:$RUN/console.log" \
 		-qmp "unix:$RUN/qmp,server=on,wait=off" \
 		-kernel "$RUN/xen" \
-		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot vmri=1" \
-		-initrd "$DOM0_IMG/vmlinux $(kernel_words dom0 /dev/vda),$RUN/dom0.initrd" \
+		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot $xen_words" \
+		-initrd "$DOM0_IMG/vmlinux ${dom0_words//,/,,},$RUN/dom0.initrd" \
 		-drive "file=$DOM0_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
 		-drive "file=$GUEST_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
-		-virtfs "local,path=$RUN/share,mount_tag=lab,security_model=none,readonly=on" \
 		-netdev "user,id=n0,restrict=on$forwards" \
 		-device virtio-net-pci,netdev=n0 \
 		</dev/null >"$RUN/qemu.log" 2>&1 9>&- &
@@ -226,6 +242,12 @@ console_has() {
 	grep -qa "$1" "$RUN/console.log" 2>/dev/null
 }
 
+# A connection to a guest that does not listen yet would hang for seconds.
+wait_for_guest() {
+	wait_for "the start of $1" "$BOOT_LIMIT" on_host dom0 "lab-guest wait $1 20"
+	wait_for "the sshd of $1" "$BOOT_LIMIT" answers "$1"
+}
+
 answers() {
 	on_host "$1" true 2>/dev/null
 }
@@ -246,7 +268,7 @@ hang_up() {
 
 stop_lab() {
 	local host keeper tries=100
-	for host in $HOSTS; do
+	for host in $HOSTS $SPARES; do
 		hang_up "$host"
 	done
 	if is_up; then
