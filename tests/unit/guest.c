@@ -138,6 +138,29 @@ struct guest_cq *guest_cq(struct guest *g, unsigned int log2)
     return cq;
 }
 
+long cq_resize(struct guest_cq *cq, unsigned int log2)
+{
+    uint32_t nr = ring_pages(log2, sizeof(struct vmri_cqe)), i;
+    struct vmri_cq_resize arg = {
+        .handle = cq->handle, .log2_entries = (uint8_t)log2,
+    };
+    uint64_t gfn = env_test_pages(cq->guest->domain, nr, true);
+    struct vmri_cq_hdr *hdr = env_test_mem(cq->guest->domain, gfn);
+    struct vmri_cqe *entry = (void *)((uint8_t *)hdr + VMRI_RING_OFFSET);
+    long rc = call_with_frames(cq->guest, VMRI_OP_cq_resize, &arg, sizeof(arg),
+                               &arg.frames, gfn, nr);
+
+    if ( rc )
+        return rc;
+    for ( i = cq->cons; i != arg.prod; i++ )
+        entry[i & ((1U << log2) - 1)] = cq->entry[i & ((1U << cq->log2) - 1)];
+    cq->log2 = log2;
+    cq->gfn = gfn;
+    cq->hdr = hdr;
+    cq->entry = entry;
+    return 0;
+}
+
 bool cq_poll(struct guest_cq *cq, struct vmri_cqe *cqe)
 {
     if ( env_load_acquire(&cq->hdr->prod) == cq->cons )

@@ -124,6 +124,8 @@ long eq_destroy(struct guest_eq *eq);
 long try_cq(struct guest *g, unsigned int log2, struct guest_eq *eq,
             struct guest_cq **cq);
 struct guest_cq *guest_cq(struct guest *g, unsigned int log2);
+/* As cq_resize of the ABI asks for; what is unconsumed moves along. */
+long cq_resize(struct guest_cq *cq, unsigned int log2);
 bool cq_poll(struct guest_cq *cq, struct vmri_cqe *cqe);
 /* True if completions came meanwhile: look before waiting. */
 bool cq_arm(struct guest_cq *cq, uint32_t kind);

@@ -94,6 +94,27 @@ static void cq_free(struct vmri_dev *dev, struct vmri_cq *cq)
     vmri_free(dev, cq, sizeof(*cq));
 }
 
+static bool cq_size_valid(uint8_t log2_entries, const uint8_t reserved[3])
+{
+    return log2_entries < 32 && 1U << log2_entries <= VMRI_MAX_CQE &&
+           !reserved[0] && !reserved[1] && !reserved[2];
+}
+
+/* Pin and map memory for a ring of that many entries, with an empty header. */
+static int cq_region(struct vmri_dev *dev, const struct vmri_frames *frames,
+                     uint8_t log2_entries, struct vmri_call *call,
+                     struct vmri_region *region)
+{
+    int ret = vmri_region_create(dev, frames, VMRI_RING_OFFSET +
+                                 (sizeof(struct vmri_cqe) << log2_entries),
+                                 call, region);
+
+    if ( !ret )
+        memset(vmri_region_at(region, 0), 0, sizeof(struct vmri_cq_hdr));
+
+    return ret;
+}
+
 /* A CQ with its EQ and memory, without number. */
 static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
                     struct vmri_call *call, struct vmri_cq **out)
@@ -112,13 +133,10 @@ static int cq_alloc(struct vmri_dev *dev, const struct vmri_cq_create *arg,
     if ( !cq->eq )
         goto free;
 
-    ret = vmri_region_create(dev, &arg->frames, VMRI_RING_OFFSET +
-                             (sizeof(struct vmri_cqe) << arg->log2_entries),
-                             call, &cq->region);
+    ret = cq_region(dev, &arg->frames, arg->log2_entries, call, &cq->region);
     if ( ret )
         goto unuse;
 
-    memset(cq_hdr(cq), 0, sizeof(struct vmri_cq_hdr));
     *out = cq;
 
     return 0;
@@ -137,9 +155,7 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
     struct vmri_cq *cq;
     int ret;
 
-    if ( arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] ||
-         arg->reserved1 || arg->log2_entries >= 32 ||
-         1U << arg->log2_entries > VMRI_MAX_CQE )
+    if ( !cq_size_valid(arg->log2_entries, arg->reserved0) || arg->reserved1 )
         return -EINVAL;
 
     ret = vmri_charge(dev, VMRI_RES_CQ, 1);
@@ -165,6 +181,64 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
     cq_free(dev, cq);
  uncharge:
     vmri_uncharge(dev, VMRI_RES_CQ, 1);
+
+    return ret;
+}
+
+/*
+ * Go on in *region, which then is the old one.  What the guest arms while this
+ * happens may be lost: it was told not to.  By cq->lock.
+ */
+static int cq_move(struct vmri_cq *cq, uint8_t log2_entries,
+                   struct vmri_region *region)
+{
+    struct vmri_cq_hdr *hdr = vmri_region_at(region, 0), *old = cq_hdr(cq);
+    uint32_t cons = env_load_acquire(&old->cons);
+    struct vmri_region moved = *region;
+
+    if ( cq->overflow || cq->prod - cons > 1U << log2_entries )
+        return -EINVAL;
+
+    env_store(&hdr->cons, cons);
+    env_store(&hdr->dead, env_load(&old->dead));
+    env_store(&hdr->arm, env_load(&old->arm));
+    env_store_release(&hdr->prod, cq->prod);
+
+    *region = cq->region;
+    cq->region = moved;
+    cq->log2_entries = log2_entries;
+
+    return 0;
+}
+
+int vmri_cq_resize(struct vmri_dev *dev, struct vmri_cq_resize *arg,
+                   struct vmri_call *call)
+{
+    struct vmri_region region;
+    struct vmri_cq *cq;
+    int ret;
+
+    if ( !cq_size_valid(arg->log2_entries, arg->reserved0) || arg->reserved1 )
+        return -EINVAL;
+
+    cq = vmri_table_get(&dev->cqs, arg->handle);
+    if ( !cq )
+        return -ENOENT;
+
+    ret = cq_region(dev, &arg->frames, arg->log2_entries, call, &region);
+    if ( !ret )
+    {
+        env_lock(&cq->lock);
+        ret = cq_move(cq, arg->log2_entries, &region);
+        if ( !ret )
+            arg->prod = cq->prod;
+        env_unlock(&cq->lock);
+
+        /* The old one, or after a failure the new one. */
+        vmri_region_destroy(dev, &region);
+    }
+
+    vmri_table_put(&dev->cqs, arg->handle);
 
     return ret;
 }

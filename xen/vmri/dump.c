@@ -57,14 +57,17 @@ static void cf_check eq_line(char *line, void *obj)
 
 static void cf_check cq_line(char *line, void *obj)
 {
-    const struct vmri_cq *cq = obj;
-    struct vmri_cq_hdr *hdr = vmri_region_at(&cq->region, 0);
+    struct vmri_cq *cq = (struct vmri_cq *)obj;
+    const struct vmri_cq_hdr *hdr;
 
+    env_lock(&cq->lock);
+    hdr = vmri_region_at(&cq->region, 0);
     snprintf(line, LINE,
              "cq %#x users %u eq %#x size %u prod %u cons %u arm %u%s",
              cq->handle, env_load(&cq->users), cq->eq->handle,
              1U << cq->log2_entries, env_load(&cq->prod), env_load(&hdr->cons),
              env_load(&hdr->arm), env_load(&cq->overflow) ? " overflow" : "");
+    env_unlock(&cq->lock);
 }
 
 static const char *name_of(const char *const names[], unsigned int nr,

@@ -13,6 +13,7 @@ union args {
     struct vmri_counters counters;
     struct vmri_eq_create eq_create;
     struct vmri_cq_create cq_create;
+    struct vmri_cq_resize cq_resize;
     struct vmri_srq_create srq_create;
     struct vmri_srq_modify srq_modify;
     struct vmri_srq_query srq_query;
@@ -42,6 +43,7 @@ static const struct command {
     { VMRI_OP_eq_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_eq_poll, sizeof(struct vmri_object), IN },
     { VMRI_OP_cq_create, sizeof(struct vmri_cq_create), IN | OUT },
+    { VMRI_OP_cq_resize, sizeof(struct vmri_cq_resize), IN | OUT },
     { VMRI_OP_cq_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_srq_create, sizeof(struct vmri_srq_create), IN | OUT },
     { VMRI_OP_srq_destroy, sizeof(struct vmri_object), IN },
@@ -129,6 +131,8 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_eq_create(dev, &args->eq_create, state);
     case VMRI_OP_cq_create:
         return vmri_cq_create(dev, &args->cq_create, state);
+    case VMRI_OP_cq_resize:
+        return vmri_cq_resize(dev, &args->cq_resize, state);
     case VMRI_OP_srq_create:
         return vmri_srq_create(dev, &args->srq_create, state);
     case VMRI_OP_srq_modify:
@@ -199,6 +203,7 @@ static long abandon(struct vmri_dev *dev, unsigned int cmd,
         return vmri_mr_abandon(dev, 0, state, error);
     case VMRI_OP_eq_create:
     case VMRI_OP_cq_create:
+    case VMRI_OP_cq_resize:
     case VMRI_OP_srq_create:
     case VMRI_OP_srq_modify:
     case VMRI_OP_qp_create:

@@ -474,14 +474,16 @@ struct vmri_cq {
     struct vmri_dev *dev;
     struct vmri_eq *eq;
     struct vmri_source source;
-    uint32_t log2_entries;
-    struct vmri_region region;
     env_lock_t lock;            /* LEVEL_CQ */
-    uint32_t prod;              /* by lock */
-    bool overflow;              /* by lock; stays */
+    uint32_t log2_entries;      /* by lock, as all below */
+    struct vmri_region region;
+    uint32_t prod;
+    bool overflow;              /* stays */
 };
 
 int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
+                   struct vmri_call *call);
+int vmri_cq_resize(struct vmri_dev *dev, struct vmri_cq_resize *arg,
                    struct vmri_call *call);
 int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 /*

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* cq.c: completion queues that are resized, at rest and under traffic. */
+#include "pair.h"
+#include "internal.h"
+
+#include <sched.h>
+
+#undef memcpy
+#undef memset
+
+/* A CQ as the hypervisor knows it; its objects outlive the tests' use. */
+static struct vmri_cq *inside(struct guest_cq *cq)
+{
+    struct vmri_dev *dev = vmri_dev_get(cq->guest->domain, cq->guest->dev);
+    struct vmri_cq *in = vmri_table_get(&dev->cqs, cq->handle);
+
+    vmri_table_put(&dev->cqs, cq->handle);
+    vmri_dev_put(dev);
+    return in;
+}
+
+static bool push(struct vmri_cq *cq, uint64_t wr_id)
+{
+    struct vmri_cqe cqe = { .wr_id = wr_id };
+
+    return vmri_cq_push(cq, &cqe);
+}
+
+static void usage(struct vmri_usage *u)
+{
+    struct vmri_ctl_info info = { .domid = 1 };
+
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
+    *u = info.usage;
+}
+
+/* Up and down, from any fill and at any turn of the ring. */
+TEST(cq_resize_keeps_what_is_unconsumed)
+{
+    struct guest *g = guest_new(1);
+    unsigned int from, to, fill;
+
+    for ( from = 0; from <= 7; from++ )
+        for ( to = 0; to <= 7; to++ )
+            for ( fill = 0; fill <= 1U << from; fill += 1 + fill / 3 )
+            {
+                struct guest_cq *cq = guest_cq(g, from);
+                uint64_t put = 0, got = 0, old = cq->gfn;
+                bool fits = fill <= 1U << to;
+
+                for ( ; put < 5; cq_expect(cq, got++, 0) )
+                    push(inside(cq), put++);
+                while ( put - got < fill )
+                    push(inside(cq), put++);
+                CHECK_AT(cq_resize(cq, to), fits ? 0 : -EINVAL,
+                         "%u of 2^%u to 2^%u", fill, from, to);
+                CHECK_EQ(env_test_page_refs(g->domain, old), !fits);
+                CHECK_EQ(env_test_page_refs(g->domain, cq->gfn), 1);
+                while ( put - got < 1U << cq->log2 )
+                    CHECK(push(inside(cq), put++));
+                while ( got < put )
+                    cq_expect(cq, got++, 0);
+                cq_expect_none(cq);
+                CHECK_EQ(cq_destroy(cq), 0);
+            }
+}
+
+/* A CQ that is armed stays so, one that was told that its owner died too. */
+TEST(cq_resize_keeps_arm_and_dead)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 3);
+
+    cq_arm(cq, VMRI_ARM_NEXT);
+    cq->hdr->dead = 1;
+    CHECK_EQ(cq_resize(cq, 5), 0);
+    CHECK_EQ(cq->hdr->dead, 1);
+    CHECK_EQ(cq->hdr->arm, VMRI_ARM_NEXT);
+    push(inside(cq), 1);
+    world_settle();
+    CHECK_EQ(g->events[VMRI_EVENT_COMPLETION], 1);
+    CHECK_EQ(cq->hdr->arm, VMRI_ARM_NONE);
+    CHECK_EQ(cq_resize(cq, 4), 0);
+    push(inside(cq), 2);
+    world_settle();
+    CHECK_EQ(g->events[VMRI_EVENT_COMPLETION], 1);
+}
+
+/* An overflowed CQ stays one, and what it had not told stays there. */
+TEST(cq_resize_heals_no_overflow)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 1);
+    uint64_t gfn = cq->gfn;
+
+    while ( push(inside(cq), 0) )
+        ;
+    CHECK_EQ(cq_resize(cq, 4), -EINVAL);
+    CHECK_EQ(cq->gfn, gfn);
+    cq_expect(cq, 0, 0);
+    cq_expect(cq, 0, 0);
+    CHECK_EQ(cq_resize(cq, 4), -EINVAL);
+    CHECK(!push(inside(cq), 1));
+    CHECK_EQ(cq->hdr->overflow, 1);
+}
+
+/* A consumer index that the guest made up lets no entry be overwritten. */
+TEST(cq_resize_lying_consumer)
+{
+    static const struct {
+        uint32_t cons;
+        int rc;
+    } lies[] = { { 3, -EINVAL }, { 0x80000000U, -EINVAL }, { ~0U, -EINVAL } };
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 3);
+    unsigned int i;
+
+    push(inside(cq), 0);
+    push(inside(cq), 0);
+    for ( i = 0; i < ARRAY_SIZE(lies); i++ )
+    {
+        cq->hdr->cons = lies[i].cons;
+        CHECK_AT(cq_resize(cq, 1), lies[i].rc, "cons %#x", lies[i].cons);
+    }
+    cq->hdr->cons = 0;
+    CHECK_EQ(cq_resize(cq, 1), 0);
+}
+
+TEST(cq_resize_bad_arguments)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    uint64_t gfn = env_test_pages(g->domain, 4, false), list[4];
+    struct vmri_cq_resize ok = { .handle = cq->handle, .log2_entries = 6 }, arg;
+    static const struct {
+        size_t at;
+        uint8_t value;
+        int rc;
+    } bad[] = {
+        { offsetof(struct vmri_cq_resize, log2_entries), 19, -EINVAL },
+        { offsetof(struct vmri_cq_resize, log2_entries), 32, -EINVAL },
+        { offsetof(struct vmri_cq_resize, log2_entries), 255, -EINVAL },
+        { offsetof(struct vmri_cq_resize, log2_entries), 5, -EINVAL },
+        { offsetof(struct vmri_cq_resize, reserved0[0]), 1, -EINVAL },
+        { offsetof(struct vmri_cq_resize, reserved0[2]), 1, -EINVAL },
+        { offsetof(struct vmri_cq_resize, reserved1) + 3, 1, -EINVAL },
+        { offsetof(struct vmri_cq_resize, handle) + 3, 0x77, -ENOENT },
+        { offsetof(struct vmri_cq_resize, frames.nr), 3, -EINVAL },
+        { offsetof(struct vmri_cq_resize, frames.reserved), 1, -EINVAL },
+        { offsetof(struct vmri_cq_resize, frames.gfns) + 6, 1, -EFAULT },
+    };
+    struct vmri_usage before, after;
+    unsigned int i;
+
+    guest_frames(&ok.frames, list, gfn, 2);
+    env_test_expose(list, sizeof(list));
+    usage(&before);
+    for ( i = 0; i < ARRAY_SIZE(bad); i++ )
+    {
+        arg = ok;
+        ((uint8_t *)&arg)[bad[i].at] = bad[i].value;
+        CHECK_AT(guest_call(g, VMRI_OP_cq_resize, &arg, sizeof(arg)), bad[i].rc,
+                 "case %u", i);
+        CHECK_EQ(env_test_page_refs(g->domain, gfn), 0);
+        CHECK_EQ(env_test_page_refs(g->domain, cq->gfn), 1);
+    }
+    env_test_page_kind(g->domain, gfn + 1, ENV_PAGE_TABLE);
+    CHECK_EQ(guest_call(g, VMRI_OP_cq_resize, &ok, sizeof(ok)), -EPERM);
+    usage(&after);
+    CHECK_EQ(memcmp(&before, &after, sizeof(after)), 0);
+    env_test_page_kind(g->domain, gfn + 1, ENV_RAM);
+    CHECK_EQ(guest_call(g, VMRI_OP_cq_resize, &ok, sizeof(ok)), 0);
+    CHECK_EQ(ok.prod, 0);
+    usage(&after);
+    CHECK_EQ(memcmp(&before, &after, sizeof(after)), 0);
+    env_test_hide();
+}
+
+/* Whichever allocation, frame or mapping fails: the CQ goes on as it was. */
+TEST(cq_resize_failures_change_nothing)
+{
+    static const unsigned int kinds[] = {
+        ENV_FAIL_ALLOC, ENV_FAIL_FRAME, ENV_FAIL_COPY_FROM, ENV_FAIL_MAP_RING,
+    };
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    struct vmri_usage before, after;
+    uint64_t n = 0, gfn = cq->gfn;
+    unsigned int k, nth;
+
+    for ( k = 0; k < ARRAY_SIZE(kinds); k++ )
+        for ( nth = 1; ; nth++ )
+        {
+            usage(&before);
+            env_test_fail(kinds[k], nth);
+            if ( cq_resize(cq, 6) == 0 )
+            {
+                env_test_fail(kinds[k], 0);
+                gfn = cq->gfn;
+                break;
+            }
+            CHECK(!env_test_fail_left(kinds[k]));
+            usage(&after);
+            CHECK_AT(memcmp(&before, &after, sizeof(after)), 0,
+                     "kind %u, %u", kinds[k], nth);
+            CHECK_EQ(cq->gfn, gfn);
+            CHECK(push(inside(cq), n));
+            cq_expect(cq, n++, 0);
+        }
+}
+
+/*
+ * Its overflow is told as what it is: the CQ's error, and fatal for the queue
+ * pairs that have something to say; whatever else they have posted is done.
+ */
+TEST(cq_overflow_is_fatal_for_its_queue_pairs)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 1);
+    const struct guest_qp_opts opts = { .scq = cq };
+    struct guest_qp *qp[2] = { guest_qp(g, &opts), guest_qp(g, &opts) };
+    struct guest_wr wr = {
+        .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
+    };
+    unsigned int i, n;
+
+    for ( i = 0; i < 2; i++ )
+        qp_connect(qp[i], qp[i], NULL);
+    for ( n = 0; n < 4; n++ )
+        qp_send(qp[0], &wr);
+    world_settle();
+    CHECK_EQ(g->events[VMRI_EVENT_CQ_ERR], 1);
+    CHECK_EQ(g->events[VMRI_EVENT_QP_FATAL], 1);
+    CHECK_EQ(qp_state(qp[0]), VMRI_QPS_ERR);
+    CHECK_EQ(qp_state(qp[1]), VMRI_QPS_RTS);
+
+    qp_send(qp[1], &wr);
+    world_settle();
+    CHECK_EQ(g->events[VMRI_EVENT_CQ_ERR], 1);
+    CHECK_EQ(g->events[VMRI_EVENT_QP_FATAL], 2);
+    CHECK_EQ(qp_state(qp[1]), VMRI_QPS_ERR);
+    CHECK_EQ(qp[0]->hdr->sq.cons, 4);
+    CHECK_EQ(qp[1]->hdr->sq.cons, 1);
+}
+
+/* ---- under traffic ---- */
+
+#define PRODUCERS   2
+#define PUSHES      6000U       /* of each */
+#define ROOM        64U         /* entries that producers keep free of */
+
+struct stream {
+    struct vmri_cq *cq;
+    uint64_t number;
+    uint32_t *outstanding;      /* atomic: pushed or about to be, not taken */
+};
+
+static void *run_producer(void *data)
+{
+    struct stream *s = data;
+    uint32_t n;
+
+    for ( n = 0; n < PUSHES; n++ )
+    {
+        while ( env_fetch_add(s->outstanding, 1) >= ROOM )
+        {
+            env_fetch_sub(s->outstanding, 1);
+            sched_yield();
+        }
+        CHECK(push(s->cq, s->number << 32 | n));
+    }
+    return NULL;
+}
+
+/* Take all there is; the event that was armed for must be there by then. */
+static void take(struct guest_cq *cq, uint32_t next[PRODUCERS],
+                 uint32_t *outstanding)
+{
+    struct vmri_cqe cqe;
+
+    while ( cq_poll(cq, &cqe) )
+    {
+        uint32_t who = (uint32_t)(cqe.wr_id >> 32);
+
+        CHECK(who < PRODUCERS);
+        CHECK_EQ((uint32_t)cqe.wr_id, next[who]++);
+        env_fetch_sub(outstanding, 1);
+    }
+}
+
+/* Each completion once and in its producer's order, and no event missed. */
+THREAD_TEST(cq_resize_under_traffic)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    struct stream s[PRODUCERS];
+    pthread_t thread[PRODUCERS];
+    uint32_t next[PRODUCERS] = { 0 }, outstanding = 0;
+    unsigned int i, round, seen = 0, armed = 0;
+
+    for ( i = 0; i < PRODUCERS; i++ )
+    {
+        s[i] = (struct stream){
+            .cq = inside(cq), .number = i, .outstanding = &outstanding,
+        };
+        pthread_create(&thread[i], NULL, run_producer, &s[i]);
+    }
+    for ( round = 0; next[0] < PUSHES || next[1] < PUSHES; round++ )
+    {
+        /* Idle: wait for the event, over a resize of the armed queue. */
+        if ( !cq_arm(cq, VMRI_ARM_NEXT) )
+        {
+            CHECK_EQ(cq_resize(cq, 6 + round % 3), 0);
+            armed++;
+            while ( g->events[VMRI_EVENT_COMPLETION] == seen )
+            {
+                guest_serve(g);
+                sched_yield();
+            }
+        }
+        guest_serve(g);
+        seen = g->events[VMRI_EVENT_COMPLETION];
+        CHECK_EQ(cq_resize(cq, 6 + (round + 1) % 3), 0);
+        take(cq, next, &outstanding);
+        if ( round % 8 == 0 )
+            vmri_dump();
+    }
+    for ( i = 0; i < PRODUCERS; i++ )
+        pthread_join(thread[i], NULL);
+    take(cq, next, &outstanding);
+    CHECK(armed > 0);
+    for ( i = 0; i < PRODUCERS; i++ )
+        CHECK_EQ(next[i], PUSHES);
+}
