@@ -507,8 +507,11 @@ VMRI_ASSERT_SIZE(vmri_mw_alloc, 16);
  * the device a member: of the group that there is, whose attributes it gets, or,
  * with `create`, of a new one that has those given and, for mlid 0, a free
  * MLID.  The group goes with its last member and attached QP.
+ * A group to which only queue pairs are attached has no attributes, so it can
+ * be joined with `create` only.  A group has one MLID and an MLID one group.
  * -ENOENT: there is none; -EINVAL: it has another MLID, or no multicast GID;
- * -EEXIST from mcg_create: a member already.
+ * -EBUSY: another group has this MLID; -EEXIST from mcg_create: a member
+ * already.
  */
 struct vmri_mcg {
 	uint8_t mgid[16];		/* IN: network order */
@@ -532,12 +535,14 @@ VMRI_ASSERT_SIZE(vmri_mcg, 40);
 #define VMRI_QPN_MULTICAST	0xffffffU
 
 /*
- * A UD queue pair gets what is sent to a group (by anybody in the fabric, with a
- * GRH, to QPN VMRI_QPN_MULTICAST).  Groups that attach finds not are made, as
+ * A UD queue pair gets what is sent to a group (by a UD queue pair in the
+ * fabric, its own too, with a GRH, to QPN VMRI_QPN_MULTICAST): one copy, or none
+ * if it is attached or detached meanwhile.  Groups that attach finds not are made, as
  * hardware knows none but by who listens.  With BLOCK_LOOPBACK, a flag of the
  * receiving QP, what its own device sends does not come.
  * -EINVAL: no UD queue pair, no multicast GID, or the group has another MLID;
- * -EEXIST: attached already; -ENOENT from detach.
+ * -EBUSY: another group has this MLID; -EEXIST: attached already; -ENOENT from
+ * detach.
  */
 struct vmri_mcg_qp {
 	uint8_t mgid[16];		/* IN */

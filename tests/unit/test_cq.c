@@ -22,8 +22,11 @@ static struct vmri_cq *inside(struct guest_cq *cq)
 static bool push(struct vmri_cq *cq, uint64_t wr_id)
 {
     struct vmri_cqe cqe = { .wr_id = wr_id };
+    const struct vmri_qp qp = {
+        .counters = vmri_type_counters(cq->dev, VMRI_QPT_RC),
+    };
 
-    return vmri_cq_push(cq, &cqe);
+    return vmri_cq_push(cq, &qp, &cqe);
 }
 
 static void usage(struct vmri_usage *u)

@@ -183,6 +183,8 @@ static const uint16_t all_commands[] = {
     VMRI_OP_srq_query, VMRI_OP_srq_schedule, VMRI_OP_qp_create,
     VMRI_OP_qp_destroy, VMRI_OP_qp_modify, VMRI_OP_qp_query,
     VMRI_OP_mr_register, VMRI_OP_mr_deregister, VMRI_OP_schedule,
+    VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
+    VMRI_OP_mcg_attach, VMRI_OP_mcg_detach,
 };
 
 TEST(dev_commands_without_device)

@@ -113,10 +113,11 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     bool imm = wqe->opcode == VMRI_WR_SEND_WITH_IMM;
+    struct vmri_cursor sgl = qp->tx.sgl;
     struct vmri_place from = {
         .qp = qp,
         .data = qp->tx.data,
-        .sgl = &qp->tx.sgl,
+        .sgl = &sgl,
     };
     struct vmri_place to = { .qp = peer, .write = true, .sgl = &qp->rx.sgl };
     struct vmri_cqe cqe = {
@@ -161,6 +162,16 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
     return rc;
 }
 
+enum vmri_step vmri_datagram_to(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    if ( claim(qp, peer) )
+        return deliver(qp, peer);
+
+    vmri_count(peer->dev, ud_drops, 1);
+
+    return VMRI_STEP_DONE;
+}
+
 /* Is what the request sends there?  Asked before a receive is spent on it. */
 static bool source_there(struct vmri_qp *qp)
 {
@@ -189,6 +200,9 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     if ( !source_there(qp) )
         return VMRI_STEP_FAILED;
 
+    if ( wqe->u.ud.av.dlid >= VMRI_MLID_MIN )
+        return vmri_multicast(qp, budget);
+
     vmri_spend(budget, wqe->length);
 
     /* Subnet management packets do not leave the domain. */
@@ -197,13 +211,14 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     if ( dev && env_domain_running(dev->domain) )
         peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
 
-    if ( peer && claim(qp, peer) )
-        rc = deliver(qp, peer);
-    else
-        vmri_count(peer ? dev : qp->dev, ud_drops, 1);
-
     if ( peer )
+    {
+        rc = vmri_datagram_to(qp, peer);
         vmri_table_put(&dev->qps, peer->qpn);
+    }
+    else
+        vmri_count(qp->dev, ud_drops, 1);
+
     if ( dev )
         vmri_fabric_peer_put(dev);
 

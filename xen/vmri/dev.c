@@ -77,6 +77,7 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
     env_lock_init(&dev->lock, LEVEL_DEV);
     INIT_LIST_HEAD(&dev->pending_mrs);
     INIT_LIST_HEAD(&dev->pending_regions);
+    INIT_LIST_HEAD(&dev->memberships);
     for ( i = 0; i < ARRAY_SIZE(tables); i++ )
         vmri_table_init(table_of(dev, i), tables[i].format, 0, vd);
     vmri_park_init(&dev->park);
@@ -354,6 +355,12 @@ static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
     return vmri_mr_deregister(dev, key, &call);
 }
 
+/* Joined groups: those that only QPs were attached to have gone with them. */
+static int leave_groups(struct vmri_dev *dev)
+{
+    return vmri_mcg_leave(dev, CLOSE_MAX) == CLOSE_MAX ? -ERESTART : 0;
+}
+
 /*
  * Users before what they use.  What another call is creating or destroying is
  * passed over.
@@ -361,6 +368,7 @@ static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
 static int close_tables(struct vmri_dev *dev)
 {
     return close_table(dev, &dev->qps, qp_destroy) ?:
+           leave_groups(dev) ?:
            close_table(dev, &dev->srqs, vmri_srq_destroy) ?:
            close_table(dev, &dev->xrcds, vmri_xrcd_destroy) ?:
            close_table(dev, &dev->mrs, mr_destroy) ?:
@@ -444,6 +452,8 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .clock_khz = 1000000,
         .max_xrcd = most(dev, VMRI_RES_XRCD, &vmri_format_plain),
         .max_pinned_pages = pages,
+        .max_mcg = vmri_limit(dev, VMRI_RES_MCG),
+        .max_mcg_qp = vmri_limit(dev, VMRI_RES_MCG_QP),
         .max_srq = most(dev, VMRI_RES_SRQ, &vmri_format_srqn),
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,

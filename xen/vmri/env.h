@@ -58,8 +58,10 @@ struct vmri_domain;
  */
 enum env_level {
     LEVEL_CONTROL = 1,
+    LEVEL_FABRIC,
     LEVEL_DEV,
     LEVEL_TABLE,
+    LEVEL_GROUP,
     LEVEL_QP,
     LEVEL_SRQ,
     LEVEL_CQ,

@@ -10,12 +10,17 @@ static LIST_HEAD(fabrics);      /* by vmri_control_lock */
 static struct vmri_fabric *fabric_make(uint32_t id)
 {
     struct vmri_fabric *f = env_alloc(sizeof(*f));
+    unsigned int i;
 
     if ( !f )
         return NULL;
 
     vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1, NULL);
+    vmri_table_init(&f->mlids, &vmri_format_mlid, VMRI_MLIDS, NULL);
     f->id = id;
+    env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
+    for ( i = 0; i < VMRI_MCG_HASH; i++ )
+        INIT_LIST_HEAD(&f->mcgs[i]);
     list_add(&f->list, &fabrics);
 
     return f;
@@ -46,6 +51,7 @@ void vmri_fabric_put(struct vmri_fabric *f)
 
     list_del(&f->list);
     vmri_table_fini(&f->lids);
+    vmri_table_fini(&f->mlids);
     env_free(f);
 }
 
@@ -88,6 +94,19 @@ void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev)
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid)
 {
     return vmri_table_get(&f->lids, lid);
+}
+
+bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev)
+{
+    struct vmri_dev *found = vmri_fabric_peer(f, dev->lid);
+
+    if ( found && found != dev )
+    {
+        vmri_fabric_peer_put(found);
+        found = NULL;
+    }
+
+    return found;
 }
 
 void vmri_fabric_peer_put(struct vmri_dev *peer)

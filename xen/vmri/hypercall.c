@@ -19,6 +19,8 @@ union args {
     struct vmri_srq_query srq_query;
     struct vmri_qp_create qp_create;
     struct vmri_qp_modify qp_modify;
+    struct vmri_mcg mcg;
+    struct vmri_mcg_qp mcg_qp;
     struct vmri_mr_register mr_register;
 };
 
@@ -53,6 +55,10 @@ static const struct command {
     { VMRI_OP_qp_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_qp_modify, sizeof(struct vmri_qp_modify), IN },
     { VMRI_OP_qp_query, sizeof(struct vmri_qp_modify), IN | OUT },
+    { VMRI_OP_mcg_create, sizeof(struct vmri_mcg), IN | OUT },
+    { VMRI_OP_mcg_destroy, sizeof(struct vmri_mcg), IN },
+    { VMRI_OP_mcg_attach, sizeof(struct vmri_mcg_qp), IN },
+    { VMRI_OP_mcg_detach, sizeof(struct vmri_mcg_qp), IN },
     { VMRI_OP_mr_register, sizeof(struct vmri_mr_register), IN | OUT },
     { VMRI_OP_mr_deregister, sizeof(struct vmri_object), IN },
 };
@@ -145,6 +151,14 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_qp_modify(dev, &args->qp_modify);
     case VMRI_OP_qp_query:
         return vmri_qp_query(dev, &args->qp_modify);
+    case VMRI_OP_mcg_create:
+        return vmri_mcg_create(dev, &args->mcg);
+    case VMRI_OP_mcg_destroy:
+        return vmri_mcg_destroy(dev, &args->mcg);
+    case VMRI_OP_mcg_attach:
+        return vmri_mcg_attach(dev, &args->mcg_qp);
+    case VMRI_OP_mcg_detach:
+        return vmri_mcg_detach(dev, &args->mcg_qp);
     case VMRI_OP_mr_register:
         return vmri_mr_register(dev, &args->mr_register, state);
     default:
@@ -181,6 +195,9 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
         break;
     case VMRI_OP_qp_create:
         vmri_qp_destroy(dev, args->qp_create.qpn);
+        break;
+    case VMRI_OP_mcg_create:
+        vmri_mcg_destroy(dev, &args->mcg);
         break;
     case VMRI_OP_mr_register:
         return vmri_mr_abandon(dev, args->mr_register.key, state, -EFAULT);

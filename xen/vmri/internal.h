@@ -17,8 +17,10 @@
  * the object is in flight.
  *
  * What waits for what: a call that kills an object waits for peers' steps, one
- * that kills a device (with vmri_control_lock held) for calls in it.  Steps
- * wait for no kill, calls of guests for no vmri_control_lock: no circle.
+ * that kills a device (with vmri_control_lock held) for calls in it, one that
+ * frees a multicast group (with its fabric's mcg_lock held) for steps that send
+ * to it.  Steps wait for no kill and no mcg_lock, calls of guests for no
+ * vmri_control_lock: no circle.
  *
  * That one object uses another (a QP its CQs and PD, an MR its PD) is counted
  * in `users` of the used one, under the device's lock; destroying a used
@@ -31,8 +33,11 @@
  * ==============================================
  *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics, which
  *                  domains have state.
+ *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
+ *                  who is in them.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
  *   LEVEL_TABLE    table->lock: which slots are free.
+ *   LEVEL_GROUP    group->lock: the order of a group's attachments.
  *   LEVEL_QP       qp->lock: state, attributes, receive queue.
  *   LEVEL_SRQ      srq->lock: the ring, the limit.
  *   LEVEL_CQ       cq->lock: the producer index.
@@ -145,6 +150,7 @@ extern const struct vmri_handle_format vmri_format_qpn;
 extern const struct vmri_handle_format vmri_format_srqn;
 extern const struct vmri_handle_format vmri_format_key;
 extern const struct vmri_handle_format vmri_format_lid;     /* of a fabric */
+extern const struct vmri_handle_format vmri_format_mlid;    /* of a fabric */
 extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
 
 /* max 0: as many as the format can name.  Takes no memory yet. */
@@ -182,6 +188,8 @@ void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
  */
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle);
 
+#include "mcg.h"
+
 /* ---- devices, domains, fabrics ---- */
 
 struct vmri_fabric {
@@ -189,6 +197,9 @@ struct vmri_fabric {
     uint32_t id;
     uint32_t devs;              /* by vmri_control_lock; freed with the last */
     struct vmri_table lids;     /* LID -> device */
+    struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
+    env_lock_t mcg_lock;        /* LEVEL_FABRIC */
+    struct list_head mcgs[VMRI_MCG_HASH];   /* by mcg_lock: groups, by MGID */
 };
 
 /*
@@ -240,6 +251,7 @@ struct vmri_dev {
     struct list_head pending_mrs;       /* by lock: pinning or unpinning */
     struct list_head pending_regions;   /* by lock: pinning (ring.c) */
     uint32_t tickets;                   /* by lock: the last one given out */
+    struct list_head memberships;       /* by fabric->mcg_lock */
 
     struct list_head dying;     /* by vmri_control_lock: in owner->dying */
     bool detaching;             /* by vmri_control_lock: a call is at it */
@@ -299,6 +311,8 @@ void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev);
 /* The device with a LID, with a reference, or NULL. */
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
+/* The same for a device that cannot be freed meanwhile: false if hidden. */
+bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);
 
 /* domain.c: the life cycle. */
 /*

@@ -31,6 +31,10 @@ const struct vmri_handle_format vmri_format_lid = {
     .index_bits = 16, .first = 1,
 };
 
+const struct vmri_handle_format vmri_format_mlid = {
+    .index_bits = 14,
+};
+
 const struct vmri_handle_format vmri_format_dev = {
     .index_bits = 8,
 };

@@ -45,7 +45,11 @@ static int check_create(const struct vmri_qp_create *arg)
 {
     if ( arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] ||
          arg->reserved1 || arg->reserved2 ||
-         (arg->flags & ~VMRI_QPF_KERNEL) )
+         (arg->flags & ~(VMRI_QPF_KERNEL | VMRI_QPF_BLOCK_LOOPBACK)) )
+        return -EINVAL;
+
+    /* Only they are attached to multicast groups. */
+    if ( (arg->flags & VMRI_QPF_BLOCK_LOOPBACK) && arg->type != VMRI_QPT_UD )
         return -EINVAL;
 
     return check_type(arg);
@@ -73,6 +77,7 @@ static uint64_t new_life(void)
 static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
     qp->rings.kernel = arg->flags & VMRI_QPF_KERNEL;
+    qp->block_loopback = arg->flags & VMRI_QPF_BLOCK_LOOPBACK;
     qp->rings.ind_log2_entries = arg->ind_log2_entries;
     qp->rings.ind_offset = arg->ind_offset;
     qp->max_inline = arg->max_inline;
@@ -82,6 +87,7 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     env_lock_init(&qp->lock, LEVEL_QP);
     qp->wheel_level = VMRI_WHEEL_LEVELS;
     INIT_LIST_HEAD(&qp->wheel);
+    INIT_LIST_HEAD(&qp->attachments);
     INIT_LIST_HEAD(&qp->srq_wait);
 
     if ( qp->rings.region.nr )
@@ -254,6 +260,7 @@ int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
 
     /* Nobody runs it or copies for it any more; a timer may still wake it. */
     vmri_park_remove(qp);
+    vmri_mcg_forget(qp);
     vmri_srq_leave(qp);
     vmri_source_fini(qp->eq, &qp->source);
     vmri_table_release(&dev->qps, qpn);

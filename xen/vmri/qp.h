@@ -62,6 +62,8 @@ struct vmri_tx {
     uint64_t peer_life;         /* the peer's that has them, when there are */
     uint64_t silent_until;      /* the time-out that runs, in ns; 0: none */
     uint64_t rnr_until;         /* the same for the peer's RNR timer */
+    uint64_t group_next;        /* multicast: attachments before are served */
+    uint64_t group_end;         /* multicast: and from here on not; 0: unset */
     struct vmri_send_wqe wqe;
     struct vmri_cursor sgl;
     const uint8_t *data;        /* inline: in the ring */
@@ -92,6 +94,7 @@ struct vmri_qp {
     struct vmri_srq *srq;       /* receives come from there; or NULL */
     struct vmri_pd *xrcd;       /* XRC targets: of the SRQs; else NULL */
     uint8_t type;
+    bool block_loopback;        /* no multicast of its own device's */
     uint32_t max_inline;
     struct vmri_rings rings;
 
@@ -119,6 +122,8 @@ struct vmri_qp {
      */
     struct vmri_rx rx;
     struct vmri_sge *rx_sge;    /* VMRI_MAX_SGE private ones for rx, or NULL */
+
+    struct list_head attachments;   /* to groups; by fabric->mcg_lock */
 
     enum vmri_parked parked;    /* by dev->park.lock, as all below */
     uint64_t deadline;          /* ticks of the wheel */
@@ -342,6 +347,13 @@ enum vmri_step {
 };
 enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
+/*
+ * Give a datagram to one QP, which the caller refers to, or drop it there.
+ * DONE or FAILED.
+ */
+enum vmri_step vmri_datagram_to(struct vmri_qp *qp, struct vmri_qp *peer);
+/* multicast.c: the same to the next QP of a group. */
+enum vmri_step vmri_multicast(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
                          uint16_t vendor_err);
 /*

@@ -160,6 +160,7 @@ int vmri_send_fetch(struct vmri_qp *qp)
     tx->status = VMRI_WC_SUCCESS;
     tx->vendor_err = VMRI_VERR_NONE;
     tx->done = 0;
+    tx->group_next = tx->group_end = 0;
     /*
      * What fits the slot does not cross a page; behind one of a header alone
      * there may be no page of the region at all.
