@@ -62,9 +62,22 @@ struct guest_mr {
     uint8_t *mem;           /* the byte at iova */
 };
 
+struct guest_srq {
+    struct guest *guest;
+    struct guest_cq *cq;        /* XRC */
+    uint32_t handle;
+    uint32_t prod, prod_ind;
+    uint64_t gfn;
+    uint32_t pages;
+    uint8_t *mem;
+    struct vmri_wq_hdr *hdr;
+    struct vmri_srq_create arg; /* as it is now */
+};
+
 struct guest_qp {
     struct guest *guest;
-    struct guest_cq *scq, *rcq;
+    struct guest_cq *scq, *rcq; /* where its requests complete, or NULL */
+    struct guest_srq *srq;
     uint32_t qpn;
     uint32_t prod_s, prod_r, prod_ind;
     uint64_t gfn;
@@ -95,6 +108,7 @@ extern __thread uint32_t guest_ticket;
 /* One step of it only: -ERESTART as Xen sees it. */
 long guest_call_once(struct guest *g, unsigned int cmd, void *arg, size_t bytes);
 long guest_schedule(struct guest *g, uint32_t qpn);
+long guest_srq_schedule(struct guest *g, uint32_t handle);
 /* dom0's commands. */
 long dom0_call(unsigned int cmd, void *arg, size_t bytes);
 long dom0_attach(unsigned int domid, uint32_t fabric, uint32_t *dev,
@@ -148,6 +162,35 @@ struct guest_mr guest_mr(struct guest *g, uint64_t bytes, uint32_t offset,
 long mr_deregister(struct guest_mr *mr);
 struct vmri_sge mr_sge(const struct guest_mr *mr, uint64_t at, uint32_t bytes);
 
+/* ---- shared receive queues ---- */
+
+struct guest_srq_opts {
+    uint8_t log2;                   /* default 4 */
+    uint8_t max_sge;                /* default 4 */
+    bool kernel;
+    uint8_t ind_log2;
+    uint32_t limit;
+    uint32_t pd;                    /* default the guest's */
+    uint32_t xrcd;
+    struct guest_cq *cq;            /* XRC; NULL: one of 64 entries is made */
+};
+uint32_t guest_xrcd(struct guest *g);
+/* Fill in what creating such an SRQ takes, with pages of its own. */
+struct guest_srq *srq_prepare(struct guest *g,
+                              const struct guest_srq_opts *opts);
+long try_srq(struct guest_srq *srq);
+struct guest_srq *guest_srq(struct guest *g, const struct guest_srq_opts *opts);
+long srq_destroy(struct guest_srq *srq);
+long srq_query(struct guest_srq *srq, struct vmri_srq_query *arg);
+long srq_set_limit(struct guest_srq *srq, uint32_t limit);
+/* Copy what is posted to new pages and go on there. */
+long srq_resize(struct guest_srq *srq, uint8_t log2);
+void srq_post(struct guest_srq *srq, uint64_t wr_id, const struct vmri_sge *sge,
+              unsigned int num);
+/* Post, and ring if somebody waits. */
+void srq_recv(struct guest_srq *srq, uint64_t wr_id, const struct vmri_sge *sge,
+              unsigned int num);
+
 /* ---- queue pairs ---- */
 
 struct guest_qp_opts {
@@ -158,6 +201,8 @@ struct guest_qp_opts {
     uint8_t max_send_sge, max_recv_sge;     /* default 4 */
     uint16_t max_inline;
     uint8_t ind_log2;
+    struct guest_srq *srq;
+    uint32_t xrcd;                  /* XRC targets */
     uint32_t pd;                    /* default the guest's */
     uint32_t qpn;
     bool scattered;                 /* pages of the rings */
@@ -201,6 +246,7 @@ struct guest_wr {
     uint32_t rkey;
     uint64_t compare_add, swap;
     uint32_t flush_type, flush_level;
+    uint32_t srqn;                  /* XRC */
     struct guest_qp *to;            /* UD */
     uint32_t qkey;
 };

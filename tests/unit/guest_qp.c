@@ -31,33 +31,44 @@ struct guest_qp *qp_prepare(struct guest *g, const struct guest_qp_opts *opts)
     uint32_t sge = or_default(opts->max_send_sge, 4), bytes;
 
     qp->guest = g;
-    qp->scq = opts->scq ? opts->scq : guest_cq(g, 6);
-    qp->rcq = opts->rcq ? opts->rcq : opts->scq ? opts->scq : guest_cq(g, 6);
+    qp->srq = opts->srq;
+    if ( opts->type != VMRI_QPT_XRC_TGT )
+        qp->scq = opts->scq ? opts->scq : guest_cq(g, 6);
+    if ( opts->type != VMRI_QPT_XRC_TGT && opts->type != VMRI_QPT_XRC_INI )
+        qp->rcq = opts->rcq ? opts->rcq
+                            : opts->scq ? opts->scq : guest_cq(g, 6);
 
     *a = (struct vmri_qp_create){
         .pd = opts->pd ? opts->pd : g->pd,
-        .send_cq = qp->scq->handle, .recv_cq = qp->rcq->handle,
+        .send_cq = qp->scq ? qp->scq->handle : 0,
+        .recv_cq = qp->rcq ? qp->rcq->handle : 0,
+        .srq = qp->srq ? qp->srq->handle : 0, .xrcd = opts->xrcd,
         .eq = g->eq[0]->handle,
         .type = opts->type ? opts->type : VMRI_QPT_RC,
         .flags = opts->kernel ? VMRI_QPF_KERNEL : 0,
         .qpn = opts->qpn,
-        .sq_log2_entries = or_default(opts->sq_log2, 4),
-        .rq_log2_entries = or_default(opts->rq_log2, 4),
-        .max_send_sge = (uint8_t)sge,
-        .max_recv_sge = or_default(opts->max_recv_sge, 4),
-        .max_inline = opts->max_inline,
-        .ind_log2_entries = opts->ind_log2,
     };
+    if ( !qp->scq )
+        return qp;
 
+    a->sq_log2_entries = or_default(opts->sq_log2, 4);
+    a->max_send_sge = (uint8_t)sge;
+    a->max_inline = opts->max_inline;
+    a->ind_log2_entries = opts->ind_log2;
     bytes = 64 + (16 * sge > a->max_inline ? 16 * sge : a->max_inline);
     a->sq_log2_stride = log2_at_least(bytes, 6);
-    a->rq_log2_stride = log2_at_least(16 + 16U * a->max_recv_sge, 5);
 
     /* Queues one after the other, each on a multiple of its stride. */
     a->sq_offset = ROUNDUP(256U, 1U << a->sq_log2_stride);
     bytes = a->sq_offset + (1U << (a->sq_log2_entries + a->sq_log2_stride));
-    a->rq_offset = ROUNDUP(bytes, 1U << a->rq_log2_stride);
-    bytes = a->rq_offset + (1U << (a->rq_log2_entries + a->rq_log2_stride));
+    if ( qp->rcq && !qp->srq )
+    {
+        a->rq_log2_entries = or_default(opts->rq_log2, 4);
+        a->max_recv_sge = or_default(opts->max_recv_sge, 4);
+        a->rq_log2_stride = log2_at_least(16 + 16U * a->max_recv_sge, 5);
+        a->rq_offset = ROUNDUP(bytes, 1U << a->rq_log2_stride);
+        bytes = a->rq_offset + (1U << (a->rq_log2_entries + a->rq_log2_stride));
+    }
     if ( opts->ind_log2 )
     {
         a->ind_offset = ROUNDUP(bytes, 16U);
@@ -76,7 +87,8 @@ long try_qp(struct guest_qp *qp)
     uint64_t *list = calloc(qp->pages, sizeof(*list));
     long rc;
 
-    guest_frames(&qp->arg.frames, list, qp->gfn, qp->pages);
+    if ( qp->pages )
+        guest_frames(&qp->arg.frames, list, qp->gfn, qp->pages);
     env_test_expose(list, qp->pages * sizeof(*list));
     rc = guest_call(qp->guest, VMRI_OP_qp_create, &qp->arg, sizeof(qp->arg));
     env_test_hide();
@@ -125,7 +137,18 @@ unsigned int qp_state(struct guest_qp *qp)
 
 static bool is_connected(const struct guest_qp *qp)
 {
-    return qp->arg.type == VMRI_QPT_RC || qp->arg.type == VMRI_QPT_UC;
+    return qp->arg.type == VMRI_QPT_RC || qp->arg.type == VMRI_QPT_UC ||
+           qp->arg.type == VMRI_QPT_XRC_INI || qp->arg.type == VMRI_QPT_XRC_TGT;
+}
+
+static bool is_requester(const struct guest_qp *qp)
+{
+    return qp->arg.type == VMRI_QPT_RC || qp->arg.type == VMRI_QPT_XRC_INI;
+}
+
+static bool is_responder(const struct guest_qp *qp)
+{
+    return qp->arg.type == VMRI_QPT_RC || qp->arg.type == VMRI_QPT_XRC_TGT;
 }
 
 static void attr_init(struct guest_qp *qp, const struct guest_conn *conn,
@@ -154,7 +177,7 @@ static void attr_rtr(struct guest_qp *qp, struct guest_qp *peer,
         return;
     arg->mask |= VMRI_QPA_AV | VMRI_QPA_PATH_MTU | VMRI_QPA_DEST_QPN |
                  VMRI_QPA_RQ_PSN;
-    if ( qp->arg.type == VMRI_QPT_RC )
+    if ( is_responder(qp) )
         arg->mask |= VMRI_QPA_MAX_DEST_RD_ATOMIC | VMRI_QPA_MIN_RNR_TIMER;
     arg->path_mtu = 5;
     arg->dest_qpn = peer->qpn;
@@ -167,10 +190,11 @@ static void attr_rts(struct guest_qp *qp, const struct guest_conn *conn,
                      struct vmri_qp_modify *arg)
 {
     arg->mask |= VMRI_QPA_SQ_PSN;
-    if ( qp->arg.type != VMRI_QPT_RC )
-        return;
-    arg->mask |= VMRI_QPA_TIMEOUT | VMRI_QPA_RETRY_CNT | VMRI_QPA_RNR_RETRY |
-                 VMRI_QPA_MAX_QP_RD_ATOMIC;
+    if ( is_requester(qp) )
+        arg->mask |= VMRI_QPA_TIMEOUT | VMRI_QPA_RETRY_CNT |
+                     VMRI_QPA_RNR_RETRY | VMRI_QPA_MAX_QP_RD_ATOMIC;
+    if ( is_responder(qp) )
+        arg->mask |= VMRI_QPA_TIMEOUT;
     arg->timeout = or_default(conn->timeout, 14);
     arg->retry_cnt = or_default(conn->retry_cnt, 7);
     arg->rnr_retry = or_default(conn->rnr_retry, 7);
@@ -273,6 +297,7 @@ static void fill_address(const struct guest_wr *wr, struct vmri_send_wqe *wqe)
         wqe->u.rdma.swap = wr->swap;
         wqe->u.rdma.flush_type = wr->flush_type;
         wqe->u.rdma.flush_level = wr->flush_level;
+        wqe->u.rdma.srqn = wr->srqn;
     }
 }
 

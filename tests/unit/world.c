@@ -71,16 +71,26 @@ long guest_call(struct guest *g, unsigned int cmd, void *arg, size_t bytes)
     return rc;
 }
 
-long guest_schedule(struct guest *g, uint32_t qpn)
+static long call_value(struct guest *g, unsigned int cmd, uint64_t value)
 {
     struct domain *before = env_test_enter(g->domain);
     uint32_t dev = g->dev;
-    long rc = vmri_dispatch(VMRI_OP_schedule, &dev, qpn);
+    long rc = vmri_dispatch(cmd, &dev, value);
 
     env_test_returned();
     env_test_enter(before);
 
     return rc;
+}
+
+long guest_schedule(struct guest *g, uint32_t qpn)
+{
+    return call_value(g, VMRI_OP_schedule, qpn);
+}
+
+long guest_srq_schedule(struct guest *g, uint32_t handle)
+{
+    return call_value(g, VMRI_OP_srq_schedule, handle);
 }
 
 long dom0_call(unsigned int cmd, void *arg, size_t bytes)
