@@ -180,7 +180,8 @@ struct vmri_ctl_dump {
 			uint32_t limit;
 			uint32_t xrcd;
 			uint32_t cq;
-			uint32_t waiters;	/* queue pairs */
+			uint32_t waiting;	/* a sender is */
+			uint32_t dead;		/* an index was out of range */
 		} srq;
 		struct {
 			uint8_t type;		/* VMRI_QPT_* */

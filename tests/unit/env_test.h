@@ -127,6 +127,13 @@ struct env_stats {
 };
 extern struct env_stats env_stats;
 
+/*
+ * Trace: off at first.  How often an event was recorded since env_test_begin,
+ * and the words of its last record (7, those not given being 0).
+ */
+void env_test_trace(bool on);
+unsigned int env_test_traced(uint32_t event, uint32_t words[7]);
+
 /* What env_print wrote since env_test_begin. */
 const char *env_test_printed(void);
 

@@ -120,6 +120,7 @@ uint64_t env_mapped_add(uint64_t *p, uint64_t v);
 void env_mapped_store(uint64_t *p, uint64_t v);
 size_t env_run(uint64_t frame, size_t offset, size_t bytes);
 uint64_t env_now(void);
+bool env_tracing(void);
 
 struct env_timer {
     void (*fn)(void *data);

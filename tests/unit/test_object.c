@@ -32,7 +32,7 @@ TEST(object_handles_name_what_was_published)
     struct vmri_table t;
     uint32_t h1, h2;
 
-    vmri_table_init(&t, &vmri_format_plain, 4096, NULL);
+    vmri_table_init(&t, &vmri_format_plain, 4096, NULL, 0);
     CHECK_EQ(vmri_table_reserve(&t, VMRI_HANDLE_ANY, &h1), 0);
     CHECK(!vmri_table_get(&t, h1));
     vmri_table_publish(&t, h1, &a);
@@ -62,7 +62,7 @@ static void check_generations(const struct vmri_handle_format *format)
     uint32_t old, handle, max = format->first + 1, n;
     struct vmri_table t;
 
-    vmri_table_init(&t, format, max, NULL);
+    vmri_table_init(&t, format, max, NULL, 0);
     old = put_in(&t, VMRI_HANDLE_ANY, &a);
     take_out(&t, old);
     for ( n = 1; n < 1U << format->gen_bits; n++ )
@@ -90,7 +90,7 @@ TEST(object_numbers_are_those_of_their_kind)
     struct vmri_table t;
     uint32_t h;
 
-    vmri_table_init(&t, &vmri_format_qpn, 1024, NULL);
+    vmri_table_init(&t, &vmri_format_qpn, 1024, NULL, 0);
     h = put_in(&t, VMRI_HANDLE_ANY, &a);
     CHECK(h >= 2 && h < 1U << 24);
     take_out(&t, h);
@@ -99,7 +99,7 @@ TEST(object_numbers_are_those_of_their_kind)
     take_out(&t, h);
     vmri_table_fini(&t);
 
-    vmri_table_init(&t, &vmri_format_key, 1024, NULL);
+    vmri_table_init(&t, &vmri_format_key, 1024, NULL, 0);
     h = put_in(&t, VMRI_HANDLE_ANY, &a);
     CHECK(h >> 8 >= 1 && h >> 8 < 1024);
     take_out(&t, h);
@@ -114,7 +114,7 @@ TEST(object_wanted_numbers)
     struct vmri_table t;
     uint32_t h, first, other;
 
-    vmri_table_init(&t, &vmri_format_lid, 200, NULL);
+    vmri_table_init(&t, &vmri_format_lid, 200, NULL, 0);
     CHECK_EQ(put_in(&t, 7, &a), 7);
     CHECK_EQ(vmri_table_reserve(&t, 7, &h), -EBUSY);
     CHECK_EQ(vmri_table_reserve(&t, 200, &h), -EINVAL);
@@ -139,7 +139,7 @@ TEST(object_wanted_special_numbers)
     struct vmri_table t;
     uint32_t h;
 
-    vmri_table_init(&t, &vmri_format_qpn, 0, NULL);
+    vmri_table_init(&t, &vmri_format_qpn, 0, NULL, 0);
     CHECK_EQ(vmri_table_reserve(&t, 1U << 17, &h), -EINVAL);
     CHECK_EQ(vmri_table_reserve(&t, 1U << 17 | 1, &h), -EINVAL);
     CHECK_EQ(put_in(&t, 0, &a), 0);
@@ -158,7 +158,7 @@ TEST(object_table_fills_up_and_empties)
     struct vmri_table t;
     uint32_t h, i, index = 0, seen = 0;
 
-    vmri_table_init(&t, &vmri_format_plain, N + 1, NULL);
+    vmri_table_init(&t, &vmri_format_plain, N + 1, NULL, 0);
     for ( i = 0; i < N; i++ )
         handle[i] = put_in(&t, VMRI_HANDLE_ANY, &a);
     CHECK_EQ(vmri_table_reserve(&t, VMRI_HANDLE_ANY, &h), -ENOSPC);
@@ -183,7 +183,7 @@ TEST(object_memory_follows_use)
     struct vmri_table t;
     uint32_t h, i;
 
-    vmri_table_init(&t, &vmri_format_key, 131072, NULL);
+    vmri_table_init(&t, &vmri_format_key, 131072, NULL, 0);
     CHECK(t.bytes < 16384);
     for ( i = 0; i < 5000; i++ )
     {
@@ -200,7 +200,7 @@ TEST(object_failed_allocations_leave_nothing)
     struct vmri_table t;
     uint32_t h;
 
-    vmri_table_init(&t, &vmri_format_plain, 100, NULL);
+    vmri_table_init(&t, &vmri_format_plain, 100, NULL, 0);
     env_test_fail(ENV_FAIL_ALLOC, ENV_ALWAYS);
     CHECK_EQ(vmri_table_reserve(&t, VMRI_HANDLE_ANY, &h), -ENOMEM);
     CHECK_EQ(vmri_table_reserve(&t, 5, &h), -ENOMEM);
@@ -217,7 +217,7 @@ static void check_many(const struct vmri_handle_format *format, uint32_t many)
     struct vmri_table t;
     uint32_t h, n, index = 0, seen = 0;
 
-    vmri_table_init(&t, format, 0, NULL);
+    vmri_table_init(&t, format, 0, NULL, 0);
     for ( n = 0; n < many; n++ )
     {
         h = put_in(&t, VMRI_HANDLE_ANY, (void *)(uintptr_t)(n + 1));
@@ -249,7 +249,7 @@ TEST(object_tables_grow_to_what_handles_can_name)
     check_many(&vmri_format_qpn, (1 << 17) - 2);
     CHECK_EQ(vmri_table_capacity(&vmri_format_qpn), (1 << 17) - 2);
 
-    vmri_table_init(&t, &vmri_format_qpn, 0, NULL);
+    vmri_table_init(&t, &vmri_format_qpn, 0, NULL, 0);
     CHECK_EQ(put_in(&t, (1 << 17) - 1, &a), (1 << 17) - 1);
     CHECK(t.bytes < 2 * VMRI_PAGE_SIZE + 512);
     h = put_in(&t, VMRI_HANDLE_ANY, &b);
@@ -275,7 +275,7 @@ static void kill_it(void *unused)
 
 TEST(object_kill_waits_for_references)
 {
-    vmri_table_init(&shared, &vmri_format_plain, 100, NULL);
+    vmri_table_init(&shared, &vmri_format_plain, 100, NULL, 0);
     shared_handle = put_in(&shared, VMRI_HANDLE_ANY, &a);
     CHECK(vmri_table_get(&shared, shared_handle));
     CHECK(vmri_table_get(&shared, shared_handle));
@@ -323,7 +323,7 @@ THREAD_TEST(object_kill_against_get)
     pthread_t looker[LOOKERS];
     int i;
 
-    vmri_table_init(&shared, &vmri_format_plain, 3, NULL);
+    vmri_table_init(&shared, &vmri_format_plain, 3, NULL, 0);
     for ( i = 0; i < LOOKERS; i++ )
         pthread_create(&looker[i], NULL, look, NULL);
     for ( i = 0; i < ROUNDS || env_load(&uses) < 100; i++ )
@@ -372,7 +372,7 @@ THREAD_TEST(object_lookups_while_it_grows)
     pthread_t looker[2];
     uint32_t i;
 
-    vmri_table_init(&shared, &vmri_format_key, 0, NULL);
+    vmri_table_init(&shared, &vmri_format_key, 0, NULL, 0);
     for ( i = 0; i < 2; i++ )
         pthread_create(&looker[i], NULL, look_back, NULL);
     for ( i = 0; i < GROWN; i++ )
@@ -402,7 +402,7 @@ THREAD_TEST(object_only_one_kills)
     pthread_t killer[2];
     int i, n;
 
-    vmri_table_init(&shared, &vmri_format_plain, 3, NULL);
+    vmri_table_init(&shared, &vmri_format_plain, 3, NULL, 0);
     for ( n = 0; n < 200; n++ )
     {
         uint32_t handle = put_in(&shared, VMRI_HANDLE_ANY, &a);
@@ -428,7 +428,7 @@ TEST(object_in_use_is_busy)
     void *obj = NULL;
 
     env_lock_init(&dev->lock, LEVEL_DEV);
-    vmri_table_init(&dev->pds, &vmri_format_plain, 100, NULL);
+    vmri_table_init(&dev->pds, &vmri_format_plain, 100, NULL, 0);
     CHECK_EQ(vmri_table_reserve(&dev->pds, VMRI_HANDLE_ANY, &pd.handle), 0);
 
     CHECK_EQ(vmri_publish(dev, &dev->pds, pd.handle, &pd), -ENODEV);

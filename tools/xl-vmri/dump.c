@@ -51,7 +51,8 @@ static const struct field srq_fields[] = {
     FIELD(srq, entries, NUMBER),
     FIELD(srq, posted, NUMBER),
     FIELD(srq, limit, NUMBER),
-    FIELD(srq, waiters, NUMBER),
+    FIELD(srq, waiting, FLAG),
+    FIELD(srq, dead, FLAG),
 };
 
 static const struct field qp_fields[] = {

@@ -2,20 +2,20 @@
 /*
  * VMRI: what there is to tell of an object.
  *
- * A reference keeps the object while it is looked at, no lock is taken: what
- * changes meanwhile may be seen half way.  Numbers that the guest writes are
- * told as they are.
+ * A reference keeps the object while it is looked at, the lock of one that may be
+ * resized its memory.  What changes meanwhile may be seen half way.  Numbers that
+ * the guest writes are told as they are.
  */
 #include "internal.h"
 
-static void cf_check describe_pd(const void *obj, struct vmri_ctl_dump *to)
+static void cf_check describe_pd(void *obj, struct vmri_ctl_dump *to)
 {
     const struct vmri_pd *pd = obj;
 
     to->users = env_load(&pd->users);
 }
 
-static void cf_check describe_eq(const void *obj, struct vmri_ctl_dump *to)
+static void cf_check describe_eq(void *obj, struct vmri_ctl_dump *to)
 {
     const struct vmri_eq *eq = obj;
     struct vmri_eq_hdr *hdr = vmri_region_at(&eq->region, 0);
@@ -27,17 +27,39 @@ static void cf_check describe_eq(const void *obj, struct vmri_ctl_dump *to)
     to->u.eq.overflow = env_load(&hdr->overflow) != 0;
 }
 
-static void cf_check describe_cq(const void *obj, struct vmri_ctl_dump *to)
+static void cf_check describe_cq(void *obj, struct vmri_ctl_dump *to)
 {
-    const struct vmri_cq *cq = obj;
-    struct vmri_cq_hdr *hdr = vmri_region_at(&cq->region, 0);
+    struct vmri_cq *cq = obj;
+    struct vmri_cq_hdr *hdr;
 
     to->users = env_load(&cq->users);
     to->u.cq.eq = cq->eq->handle;
+
+    env_lock(&cq->lock);
+    hdr = vmri_region_at(&cq->region, 0);
     to->u.cq.entries = 1U << cq->log2_entries;
-    to->u.cq.unconsumed = env_load(&cq->prod) - env_load(&hdr->cons);
+    to->u.cq.unconsumed = cq->prod - env_load(&hdr->cons);
     to->u.cq.arm = env_load(&hdr->arm);
-    to->u.cq.overflow = env_load(&cq->overflow);
+    to->u.cq.overflow = cq->overflow;
+    env_unlock(&cq->lock);
+}
+
+static void cf_check describe_srq(void *obj, struct vmri_ctl_dump *to)
+{
+    struct vmri_srq *srq = obj;
+
+    to->users = env_load(&srq->users);
+    to->u.srq.pd = srq->rings.pd->handle;
+    to->u.srq.xrcd = srq->xrcd ? srq->xrcd->handle : 0;
+    to->u.srq.cq = srq->cq ? srq->cq->handle : 0;
+
+    env_lock(&srq->lock);
+    to->u.srq.entries = 1U << srq->wq.log2_entries;
+    to->u.srq.posted = env_load(&srq->wq.hdr->prod) - srq->wq.cons;
+    to->u.srq.limit = srq->limit;
+    to->u.srq.waiting = env_load(&srq->wq.hdr->wait) != 0;
+    to->u.srq.dead = srq->dead;
+    env_unlock(&srq->lock);
 }
 
 static void describe_wq(const struct vmri_wq *wq, uint32_t *entries,
@@ -50,7 +72,7 @@ static void describe_wq(const struct vmri_wq *wq, uint32_t *entries,
     *posted = env_load(&wq->hdr->prod) - env_load(&wq->cons);
 }
 
-static void cf_check describe_qp(const void *obj, struct vmri_ctl_dump *to)
+static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
 {
     const struct vmri_qp *qp = obj;
 
@@ -66,13 +88,14 @@ static void cf_check describe_qp(const void *obj, struct vmri_ctl_dump *to)
     to->u.qp.pd = qp->rings.pd->handle;
     to->u.qp.send_cq = qp->scq ? qp->scq->handle : 0;
     to->u.qp.recv_cq = qp->rcq ? qp->rcq->handle : 0;
+    to->u.qp.srq = qp->srq ? qp->srq->handle : 0;
     to->u.qp.peer_qpn = env_load(&qp->attr.dest_qpn);
     to->u.qp.peer_lid = env_load(&qp->attr.av.dlid);
     describe_wq(&qp->sq, &to->u.qp.sq_entries, &to->u.qp.sq_posted);
     describe_wq(&qp->rq, &to->u.qp.rq_entries, &to->u.qp.rq_posted);
 }
 
-static void cf_check describe_mr(const void *obj, struct vmri_ctl_dump *to)
+static void cf_check describe_mr(void *obj, struct vmri_ctl_dump *to)
 {
     const struct vmri_mr *mr = obj;
 
@@ -84,40 +107,36 @@ static void cf_check describe_mr(const void *obj, struct vmri_ctl_dump *to)
 }
 
 /* By VMRI_RES_*. */
-static const struct kind {
-    size_t table;               /* in struct vmri_dev */
-    void (*describe)(const void *obj, struct vmri_ctl_dump *to);
-} kinds[] = {
-    [VMRI_RES_PD] = { offsetof(struct vmri_dev, pds), describe_pd },
-    [VMRI_RES_EQ] = { offsetof(struct vmri_dev, eqs), describe_eq },
-    [VMRI_RES_CQ] = { offsetof(struct vmri_dev, cqs), describe_cq },
-    [VMRI_RES_QP] = { offsetof(struct vmri_dev, qps), describe_qp },
-    [VMRI_RES_MR] = { offsetof(struct vmri_dev, mrs), describe_mr },
+static void (*const describe[])(void *obj, struct vmri_ctl_dump *to) = {
+    [VMRI_RES_PD] = describe_pd,
+    [VMRI_RES_XRCD] = describe_pd,
+    [VMRI_RES_EQ] = describe_eq,
+    [VMRI_RES_CQ] = describe_cq,
+    [VMRI_RES_SRQ] = describe_srq,
+    [VMRI_RES_QP] = describe_qp,
+    [VMRI_RES_MR] = describe_mr,
 };
 
 /* One that is killed before there is a reference is passed over. */
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to)
 {
-    const struct kind *kind;
-    struct vmri_table *t;
+    struct vmri_table *t = vmri_dev_table(dev, to->kind);
+    uint32_t kind;
 
-    if ( to->kind >= ARRAY_SIZE(kinds) )
+    if ( !t || to->kind >= ARRAY_SIZE(describe) )
         return -EINVAL;
-    kind = &kinds[env_nospec(to->kind, ARRAY_SIZE(kinds))];
-    if ( !kind->describe )
-        return -EINVAL;
+    kind = env_nospec(to->kind, ARRAY_SIZE(describe));
 
-    t = (void *)dev + kind->table;
     to->users = 0;
     memset(&to->u, 0, sizeof(to->u));
 
     while ( vmri_table_next(t, &to->index, &to->handle) )
     {
-        const void *obj = vmri_table_get(t, to->handle);
+        void *obj = vmri_table_get(t, to->handle);
 
         if ( obj )
         {
-            kind->describe(obj, to);
+            describe[kind](obj, to);
             vmri_table_put(t, to->handle);
             return 0;
         }

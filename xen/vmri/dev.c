@@ -26,32 +26,40 @@ static uint64_t make_guid(uint32_t domid, uint32_t dev_id)
     return 0x02163efffe000000ULL | (domid & 0xffff) << 8 | dev_id;
 }
 
-/* The tables of objects, and how their handles are made. */
+/* The tables of objects, by VMRI_RES_*, and how their handles are made. */
 static const struct object_table {
     size_t offset;              /* in struct vmri_dev */
-    const struct vmri_handle_format *format;
-} tables[] = {
-    { offsetof(struct vmri_dev, pds), &vmri_format_plain },
-    { offsetof(struct vmri_dev, eqs), &vmri_format_plain },
-    { offsetof(struct vmri_dev, cqs), &vmri_format_plain },
-    { offsetof(struct vmri_dev, qps), &vmri_format_qpn },
-    { offsetof(struct vmri_dev, mrs), &vmri_format_key },
-    { offsetof(struct vmri_dev, srqs), &vmri_format_srqn },
-    { offsetof(struct vmri_dev, xrcds), &vmri_format_plain },
+    const struct vmri_handle_format *format;    /* NULL: no table */
+} tables[VMRI_RES_NR] = {
+#define TABLE(member, format)   { offsetof(struct vmri_dev, member), format }
+    [VMRI_RES_PD] = TABLE(pds, &vmri_format_plain),
+    [VMRI_RES_XRCD] = TABLE(xrcds, &vmri_format_plain),
+    [VMRI_RES_EQ] = TABLE(eqs, &vmri_format_plain),
+    [VMRI_RES_CQ] = TABLE(cqs, &vmri_format_plain),
+    [VMRI_RES_SRQ] = TABLE(srqs, &vmri_format_srqn),
+    [VMRI_RES_QP] = TABLE(qps, &vmri_format_qpn),
+    [VMRI_RES_MR] = TABLE(mrs, &vmri_format_key),
+#undef TABLE
 };
 
-static struct vmri_table *table_of(struct vmri_dev *dev, unsigned int i)
+struct vmri_table *vmri_dev_table(struct vmri_dev *dev, unsigned int kind)
 {
-    return (void *)dev + tables[i].offset;
+    if ( kind >= VMRI_RES_NR )
+        return NULL;
+    kind = env_nospec(kind, VMRI_RES_NR);
+
+    return tables[kind].format ? (void *)dev + tables[kind].offset : NULL;
 }
 
 uint64_t vmri_dev_bytes(struct vmri_dev *dev)
 {
     uint64_t bytes = sizeof(*dev);
-    unsigned int i;
+    const struct vmri_table *t;
+    unsigned int kind;
 
-    for ( i = 0; i < ARRAY_SIZE(tables); i++ )
-        bytes += env_load(&table_of(dev, i)->bytes);
+    for ( kind = 0; kind < VMRI_RES_NR; kind++ )
+        if ( (t = vmri_dev_table(dev, kind)) != NULL )
+            bytes += env_load(&t->bytes);
 
     return bytes;
 }
@@ -60,7 +68,8 @@ uint64_t vmri_dev_bytes(struct vmri_dev *dev)
 static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
 {
     struct vmri_dev *dev;
-    unsigned int i;
+    struct vmri_table *t;
+    unsigned int kind;
 
     if ( vmri_domain_charge(vd, VMRI_RES_DEV, 1) )
         return -ENOSPC;
@@ -78,8 +87,9 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
     INIT_LIST_HEAD(&dev->pending_mrs);
     INIT_LIST_HEAD(&dev->pending_regions);
     INIT_LIST_HEAD(&dev->memberships);
-    for ( i = 0; i < ARRAY_SIZE(tables); i++ )
-        vmri_table_init(table_of(dev, i), tables[i].format, 0, vd);
+    for ( kind = 0; kind < VMRI_RES_NR; kind++ )
+        if ( (t = vmri_dev_table(dev, kind)) != NULL )
+            vmri_table_init(t, tables[kind].format, 0, dev, kind);
     vmri_park_init(&dev->park);
     *out = dev;
 
@@ -122,6 +132,7 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
         goto put;
 
     vmri_table_publish(&vd->devs, dev->id, dev);
+    env_trace(VMRI_TRC_ATTACH, vmri_trace_id(dev), dev->fabric->id, dev->lid);
 
     return 0;
 
@@ -199,10 +210,12 @@ static void dev_hide(struct vmri_dev *dev)
 static int dev_demolish(struct vmri_dev *dev)
 {
     int ret = vmri_dev_close(dev, false);
-    unsigned int i;
+    struct vmri_table *t;
+    unsigned int kind;
 
-    for ( i = 0; !ret && i < ARRAY_SIZE(tables); i++ )
-        vmri_table_fini(table_of(dev, i));
+    for ( kind = 0; !ret && kind < VMRI_RES_NR; kind++ )
+        if ( (t = vmri_dev_table(dev, kind)) != NULL )
+            vmri_table_fini(t);
 
     /* The domain's teardown waits for this, and no longer. */
     env_lock(&vmri_control_lock);
@@ -210,6 +223,8 @@ static int dev_demolish(struct vmri_dev *dev)
     if ( !ret )
     {
         list_del(&dev->dying);
+        env_trace(VMRI_TRC_DETACH, vmri_trace_id(dev), dev->fabric->id,
+                  dev->lid);
         vmri_fabric_put(dev->fabric);
         vmri_table_release(&dev->owner->devs, dev->id);
         dev_free(dev);
@@ -414,11 +429,13 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     return ret;
 }
 
-/* How many objects of a kind the device can have at the most. */
-static uint32_t most(const struct vmri_dev *dev, unsigned int what,
-                     const struct vmri_handle_format *format)
+/* How many of a kind the device can have at the most. */
+static uint32_t most(const struct vmri_dev *dev, unsigned int kind)
 {
-    return min_t(uint64_t, vmri_limit(dev, what), vmri_table_capacity(format));
+    const struct vmri_handle_format *format = tables[kind].format;
+
+    return min_t(uint64_t, vmri_limit(dev, kind),
+                 format ? vmri_table_capacity(format) : ~0U);
 }
 
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
@@ -438,23 +455,23 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .pkey = PKEY_DEFAULT,
         .port_state = PORT_ACTIVE,
         .mtu = MTU_4096,
-        .max_pd = most(dev, VMRI_RES_PD, &vmri_format_plain),
-        .max_eq = most(dev, VMRI_RES_EQ, &vmri_format_plain),
-        .max_cq = most(dev, VMRI_RES_CQ, &vmri_format_plain),
+        .max_pd = most(dev, VMRI_RES_PD),
+        .max_eq = most(dev, VMRI_RES_EQ),
+        .max_cq = most(dev, VMRI_RES_CQ),
         .max_cqe = VMRI_MAX_CQE,
-        .max_qp = most(dev, VMRI_RES_QP, &vmri_format_qpn),
+        .max_qp = most(dev, VMRI_RES_QP),
         .max_qp_wr = VMRI_MAX_WR,
         .max_sge = VMRI_MAX_SGE,
         .max_inline = VMRI_MAX_INLINE,
-        .max_mr = most(dev, VMRI_RES_MR, &vmri_format_key),
+        .max_mr = most(dev, VMRI_RES_MR),
         .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
         .max_msg_size = VMRI_MAX_MSG,
         .clock_khz = 1000000,
-        .max_xrcd = most(dev, VMRI_RES_XRCD, &vmri_format_plain),
+        .max_xrcd = most(dev, VMRI_RES_XRCD),
         .max_pinned_pages = pages,
-        .max_mcg = vmri_limit(dev, VMRI_RES_MCG),
-        .max_mcg_qp = vmri_limit(dev, VMRI_RES_MCG_QP),
-        .max_srq = most(dev, VMRI_RES_SRQ, &vmri_format_srqn),
+        .max_mcg = most(dev, VMRI_RES_MCG),
+        .max_mcg_qp = most(dev, VMRI_RES_MCG_QP),
+        .max_srq = most(dev, VMRI_RES_SRQ),
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,
     };

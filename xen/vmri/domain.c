@@ -25,7 +25,8 @@ struct vmri_domain *vmri_domain_make(struct domain *d)
         return NULL;
 
     vd->domain = d;
-    vmri_table_init(&vd->devs, &vmri_format_dev, VMRI_MAX_DEVS, NULL);
+    vmri_table_init(&vd->devs, &vmri_format_dev, VMRI_MAX_DEVS, NULL,
+                    VMRI_RES_DEV);
     vmri_limits_default(env_domain_pages(d), vd->limit);
     INIT_LIST_HEAD(&vd->dying);
 

@@ -38,6 +38,18 @@ static void retire(struct vmri_qp *qp)
     env_store_release(&qp->sq.hdr->cons, qp->sq.cons);
 }
 
+static void trace_end(const struct vmri_qp *qp)
+{
+    const struct vmri_tx *tx = &qp->tx;
+
+    if ( tx->status )
+        env_trace(VMRI_TRC_FAILED, vmri_trace_id(qp->dev), qp->qpn,
+                  tx->wqe.opcode, tx->status, tx->vendor_err);
+    else
+        env_trace(VMRI_TRC_DONE, vmri_trace_id(qp->dev), qp->qpn,
+                  tx->wqe.opcode, tx->wqe.length);
+}
+
 static void complete(struct vmri_qp *qp)
 {
     const struct vmri_tx *tx = &qp->tx;
@@ -49,6 +61,7 @@ static void complete(struct vmri_qp *qp)
         .opcode = vmri_completion_opcode(tx->wqe.opcode),
     };
 
+    trace_end(qp);
     if ( !tx->status )
     {
         vmri_count_qp(qp, tx_msgs, 1);
@@ -403,6 +416,7 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
         return -ENOENT;
 
     vmri_count(dev, doorbells, 1);
+    env_trace(VMRI_TRC_DOORBELL, vmri_trace_id(dev), qpn);
 
     if ( env_load(&qp->rq_wanted) )
         serve_waiter(qp);

@@ -25,6 +25,7 @@
 #include <xen/string.h>
 #include <xen/time.h>
 #include <xen/timer.h>
+#include <xen/trace.h>
 #include <asm/page.h>
 
 /* Xen has no name for it; the ABI uses Linux's number. */
@@ -46,6 +47,7 @@
 
 #include <vmri/control.h>
 #include <vmri/ring.h>
+#include <vmri/trace.h>
 #include <vmri/vmri.h>
 
 struct domain;
@@ -254,6 +256,25 @@ void env_timer_kill(struct env_timer *t);
 
 /* Should a long command stop here, to be continued? */
 bool env_preempt(void);
+
+/*
+ * Write a record of <vmri/trace.h> with up to 7 words, when anybody traces.
+ * Any lock may be held.
+ */
+#define env_trace(event, ...) do {                              \
+    if ( unlikely(env_tracing()) )                              \
+    {                                                           \
+        const uint32_t trace_[] = { __VA_ARGS__ };              \
+        env_trace_write(event, trace_, sizeof(trace_));         \
+    }                                                           \
+} while ( 0 )
+void env_trace_write(uint32_t event, const uint32_t *words, size_t bytes);
+#ifdef __XEN__
+static inline bool env_tracing(void)
+{
+    return tb_init_done;
+}
+#endif
 
 /*
  * For the console dump only.  The console is slow: between lines, others get

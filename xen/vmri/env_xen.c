@@ -238,6 +238,12 @@ bool env_preempt(void)
     return hypercall_preempt_check();
 }
 
+/* Out of line: it is there for those who look, not for those who hurry. */
+void env_trace_write(uint32_t event, const uint32_t *words, size_t bytes)
+{
+    trace_var(event, true, bytes, words);
+}
+
 /*
  * Local variables:
  * mode: C

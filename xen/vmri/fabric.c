@@ -15,8 +15,10 @@ static struct vmri_fabric *fabric_make(uint32_t id)
     if ( !f )
         return NULL;
 
-    vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1, NULL);
-    vmri_table_init(&f->mlids, &vmri_format_mlid, VMRI_MLIDS, NULL);
+    vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1, NULL,
+                    VMRI_RES_DEV);
+    vmri_table_init(&f->mlids, &vmri_format_mlid, VMRI_MLIDS, NULL,
+                    VMRI_RES_MCG);
     f->id = id;
     env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
     for ( i = 0; i < VMRI_MCG_HASH; i++ )

@@ -100,6 +100,8 @@ struct vmri_call {
 
 /* ---- tables (object.c) ---- */
 
+struct vmri_dev;
+
 struct vmri_slot {
     uint32_t ref;           /* atomic; 0: not visible */
     uint32_t handle;        /* of the object; of the next one when free */
@@ -134,7 +136,8 @@ struct vmri_handle_format {
 
 struct vmri_table {
     const struct vmri_handle_format *format;
-    struct vmri_domain *payer;  /* whose memory it is; NULL: nobody's */
+    struct vmri_dev *dev;       /* whose objects, and memory; NULL: nobody's */
+    unsigned int kind;          /* VMRI_RES_*, when it is a device's */
     env_lock_t lock;        /* LEVEL_TABLE */
     uint32_t max;           /* slots; indices below this */
     uint32_t top;           /* by lock: leaves that exist are below this */
@@ -156,7 +159,7 @@ extern const struct vmri_handle_format vmri_format_dev;     /* of a domain */
 /* max 0: as many as the format can name.  Takes no memory yet. */
 void vmri_table_init(struct vmri_table *t,
                      const struct vmri_handle_format *format, uint32_t max,
-                     struct vmri_domain *payer);
+                     struct vmri_dev *dev, unsigned int kind);
 /* All slots must be free. */
 void vmri_table_fini(struct vmri_table *t);
 /* The largest number of objects that a table of this format can hold. */
@@ -261,6 +264,12 @@ struct vmri_dev {
     struct vmri_counters counters;
     struct vmri_qp_counters types[VMRI_STAT_NR];
 };
+
+/* The first word of trace records. */
+static inline uint32_t vmri_trace_id(const struct vmri_dev *dev)
+{
+    return env_domid(dev->domain) << 16 | dev->id;
+}
 
 /* Count what a device does, and what a queue pair does, for its type. */
 #define vmri_count(dev, field, n)   \
@@ -368,6 +377,8 @@ int vmri_dev_close(struct vmri_dev *dev, bool again);
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr);
 /* The memory of the device itself and of its tables. */
 uint64_t vmri_dev_bytes(struct vmri_dev *dev);
+/* The device's table of a kind of object, VMRI_RES_*; NULL: not of objects. */
+struct vmri_table *vmri_dev_table(struct vmri_dev *dev, unsigned int kind);
 
 /* ---- protection domains, and XRC domains, which are no more (pd.c) ---- */
 

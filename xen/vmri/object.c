@@ -65,12 +65,13 @@ uint32_t vmri_table_capacity(const struct vmri_handle_format *format)
 
 void vmri_table_init(struct vmri_table *t,
                      const struct vmri_handle_format *format, uint32_t max,
-                     struct vmri_domain *payer)
+                     struct vmri_dev *dev, unsigned int kind)
 {
     memset(t, 0, sizeof(*t));
     env_lock_init(&t->lock, LEVEL_TABLE);
     t->format = format;
-    t->payer = payer;
+    t->dev = dev;
+    t->kind = kind;
     t->max = max ?: 1U << format->index_bits;
     t->next = format->first;
 }
@@ -79,14 +80,15 @@ void vmri_table_init(struct vmri_table *t,
 
 static void pay_back(struct vmri_table *t, size_t bytes)
 {
-    if ( t->payer )
-        vmri_domain_uncharge(t->payer, VMRI_RES_BYTES, bytes);
+    if ( t->dev )
+        vmri_domain_uncharge(t->dev->owner, VMRI_RES_BYTES, bytes);
     env_store(&t->bytes, t->bytes - bytes);
 }
 
 static int pay(struct vmri_table *t, size_t bytes)
 {
-    if ( t->payer && vmri_domain_charge(t->payer, VMRI_RES_BYTES, bytes) )
+    if ( t->dev &&
+         vmri_domain_charge(t->dev->owner, VMRI_RES_BYTES, bytes) )
         return -ENOMEM;
     env_store(&t->bytes, t->bytes + bytes);
 
@@ -408,13 +410,23 @@ static void slot_wait(struct vmri_slot *slot)
         env_relax();
 }
 
+/* Not of devices themselves. */
+static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
+{
+    if ( t->dev )
+        env_trace(event, vmri_trace_id(t->dev), t->kind, handle);
+}
+
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
 {
     struct vmri_slot *slot = find_slot(t, handle);
     void *obj = slot_hide(slot, handle);
 
     if ( obj )
+    {
         slot_wait(slot);
+        trace(VMRI_TRC_DESTROY, t, handle);
+    }
 
     return obj;
 }
@@ -499,7 +511,10 @@ int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
     env_unlock(&dev->lock);
 
     if ( !ret )
+    {
         slot_wait(slot);
+        trace(VMRI_TRC_DESTROY, t, handle);
+    }
 
     return ret;
 }
@@ -513,6 +528,7 @@ int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
     if ( dev->in_use && !dev->closing )
     {
         vmri_table_publish(t, handle, obj);
+        trace(VMRI_TRC_CREATE, t, handle);
         ret = 0;
     }
     env_unlock(&dev->lock);

@@ -104,6 +104,7 @@ static void wheel_arm(struct vmri_park *park)
 static void wake(struct vmri_qp *qp)
 {
     env_store(&qp->parked, VMRI_PARK_NONE);
+    env_trace(VMRI_TRC_WOKEN, vmri_trace_id(qp->dev), qp->qpn, true);
     vmri_ready(qp);
 }
 
@@ -179,6 +180,16 @@ void vmri_park_fini(struct vmri_park *park)
     env_timer_kill(&park->timer);
 }
 
+/* For the trace: from now on, all bits set for ever and for very long. */
+static uint32_t microseconds_to(uint64_t deadline)
+{
+    uint64_t now = env_now();
+
+    return deadline == VMRI_FOREVER ? ~0U
+           : deadline <= now ? 0
+           : min_t(uint64_t, (deadline - now) / 1000, ~0U);
+}
+
 void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline)
 {
     struct vmri_park *park = &qp->dev->park;
@@ -187,6 +198,8 @@ void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why, uint64_t deadline)
     env_lock(&park->lock);
 
     env_store(&qp->parked, why);
+    env_trace(VMRI_TRC_PARKED, vmri_trace_id(qp->dev), qp->qpn, why,
+              microseconds_to(deadline));
     if ( deadline != VMRI_FOREVER )
     {
         /* An empty wheel has no reason to turn tick by tick. */
@@ -215,6 +228,7 @@ bool vmri_park_remove(struct vmri_qp *qp)
     {
         wheel_remove(park, qp);
         env_store(&qp->parked, VMRI_PARK_NONE);
+        env_trace(VMRI_TRC_WOKEN, vmri_trace_id(qp->dev), qp->qpn, false);
     }
     env_unlock(&park->lock);
 

@@ -276,6 +276,7 @@ void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event)
     if ( qp->attr.state != VMRI_QPS_ERR )
     {
         env_store(&qp->attr.state, VMRI_QPS_ERR);
+        env_trace(VMRI_TRC_QP_ERROR, vmri_trace_id(qp->dev), qp->qpn, event);
         /* What is posted from now on is flushed too: have it rung for. */
         if ( qp->rq.hdr )
             env_store(&qp->rq.hdr->wait, 1);
