@@ -248,7 +248,7 @@ int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle)
 static int exchange(struct vmri_srq *srq, struct vmri_wq *wq,
                     struct vmri_rings *rings)
 {
-    struct vmri_rings old = srq->rings;
+    struct vmri_region old = srq->rings.region;
 
     wq->hdr = vmri_region_at(&rings->region, 0);
     wq->cons = srq->wq.cons;
@@ -263,8 +263,10 @@ static int exchange(struct vmri_srq *srq, struct vmri_wq *wq,
     srq->wq = *wq;
     env_unlock(&srq->dev->park.lock);
 
-    srq->rings = *rings;
-    *rings = old;
+    srq->rings.region = rings->region;
+    srq->rings.ind_log2_entries = rings->ind_log2_entries;
+    srq->rings.ind_offset = rings->ind_offset;
+    rings->region = old;
 
     return 0;
 }
