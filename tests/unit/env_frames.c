@@ -268,11 +268,23 @@ static struct frame *referenced(env_frame_t frame, const char *what)
     return f;
 }
 
+/* By the mutex. */
+static int refer(struct domain *d, struct frame *f, bool writable)
+{
+    if ( !f || f->owner != d || (f->kind != ENV_RAM &&
+                                 (f->kind != ENV_PAGE_TABLE || writable)) )
+        return -EPERM;
+
+    env_store(&f->refs, f->refs + 1);
+    f->writable += writable;
+    return 0;
+}
+
 int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
                   env_frame_t *frame)
 {
     struct frame *f;
-    int rc = -EPERM;
+    int rc;
 
     env_no_lock("env_frame_get");
     if ( env_fails(ENV_FAIL_FRAME) )
@@ -280,14 +292,25 @@ int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
 
     pthread_mutex_lock(&mutex);
     f = frame_of_gfn(d, gfn);
-    if ( f && f->owner == d && (f->kind == ENV_RAM ||
-                                (f->kind == ENV_PAGE_TABLE && !writable)) )
-    {
-        env_store(&f->refs, f->refs + 1);
-        f->writable += writable;
+    rc = refer(d, f, writable);
+    if ( !rc )
         *frame = FRAME_BASE + (uint64_t)(f - frames);
-        rc = 0;
-    }
+    pthread_mutex_unlock(&mutex);
+
+    return rc;
+}
+
+int env_frame_again(struct domain *d, env_frame_t frame, bool writable)
+{
+    struct frame *f = referenced(frame, "another reference");
+    int rc;
+
+    env_no_lock("env_frame_again");
+    if ( env_fails(ENV_FAIL_FRAME) )
+        return -EPERM;
+
+    pthread_mutex_lock(&mutex);
+    rc = refer(d, f, writable);
     pthread_mutex_unlock(&mutex);
 
     return rc;

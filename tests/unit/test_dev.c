@@ -182,7 +182,8 @@ static const uint16_t all_commands[] = {
     VMRI_OP_srq_create, VMRI_OP_srq_destroy, VMRI_OP_srq_modify,
     VMRI_OP_srq_query, VMRI_OP_srq_schedule, VMRI_OP_qp_create,
     VMRI_OP_qp_destroy, VMRI_OP_qp_modify, VMRI_OP_qp_query,
-    VMRI_OP_mr_register, VMRI_OP_mr_deregister, VMRI_OP_schedule,
+    VMRI_OP_mr_register, VMRI_OP_mr_deregister, VMRI_OP_mr_reregister,
+    VMRI_OP_mr_alloc, VMRI_OP_mw_alloc, VMRI_OP_mw_free, VMRI_OP_schedule,
     VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach,
 };

@@ -30,7 +30,14 @@ static void opcode_privileged(struct pair *p, struct guest_wr *wr)
     wr->opcode = VMRI_WR_REG_MR;
 }
 
-static void opcode_invalidate(struct pair *p, struct guest_wr *wr)
+/* A matter of the guest's kernel. */
+static void opcode_register(struct pair *p, struct guest_wr *wr)
+{
+    (void)p;
+    wr->opcode = VMRI_WR_REG_MR;
+}
+
+static void sges_of_invalidate(struct pair *p, struct guest_wr *wr)
 {
     (void)p;
     wr->opcode = VMRI_WR_LOCAL_INV;
@@ -282,7 +289,8 @@ static void recv_ring(struct pair *p, struct guest_wr *wr)
 static const struct wrong wrongs[] = {
     LOCAL(opcode_unknown, SEND, LOC_QP_OP_ERR, OPCODE),
     LOCAL(opcode_privileged, SEND, LOC_QP_OP_ERR, OPCODE),
-    LOCAL(opcode_invalidate, SEND, LOC_QP_OP_ERR, OPCODE),
+    LOCAL(opcode_register, SEND, LOC_QP_OP_ERR, OPCODE),
+    LOCAL(sges_of_invalidate, SEND, LOC_QP_OP_ERR, SGES),
     LOCAL(flags_unknown, SEND, LOC_QP_OP_ERR, FLAGS),
     LOCAL(flags_inline_read, READ, LOC_QP_OP_ERR, FLAGS),
     LOCAL(flags_indirect, SEND, LOC_QP_OP_ERR, FLAGS),

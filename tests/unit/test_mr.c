@@ -26,15 +26,17 @@ static uint16_t lookup(const struct guest_mr *m, uint32_t key, uint32_t pd,
                        uint32_t access, uint64_t addr, uint64_t length)
 {
     struct vmri_dev *dev = dev_of(m->guest);
+    struct vmri_qp qp = { .dev = dev };
     struct vmri_pd *p = vmri_table_get(&dev->pds, pd);
     uint16_t verr = 0;
-    struct vmri_mr *mr = vmri_mr_get(dev, key, p, access, addr, length, &verr);
+    struct vmri_key *k = vmri_key_get(&qp, p, key, access, addr, length,
+                                      &verr);
 
-    if ( mr )
-        vmri_mr_put(mr);
+    if ( k )
+        vmri_key_put(k);
     if ( p )
         vmri_table_put(&dev->pds, pd);
-    CHECK_EQ(!mr, !!verr);
+    CHECK_EQ(!k, !!verr);
     return verr;
 }
 
@@ -54,7 +56,7 @@ static uint32_t contiguous(const struct guest_mr *m, uint32_t page)
 static void check_frames(const struct guest_mr *m)
 {
     struct vmri_dev *dev = dev_of(m->guest);
-    struct vmri_mr *mr = vmri_table_get(&dev->mrs, m->key);
+    struct vmri_key *mr = vmri_table_get(&dev->keys, m->key);
     uint32_t page, offset;
     env_frame_t frame;
 
@@ -66,12 +68,12 @@ static void check_frames(const struct guest_mr *m)
 
         if ( at >= m->length )
             at = m->length - 1;
-        run = vmri_mr_frame(mr, m->iova + at, &frame, &offset);
+        run = vmri_key_frame(mr, m->iova + at, &frame, &offset);
         CHECK_EQ(frame, env_test_frame(m->guest->domain, m->gfn + page));
         CHECK_EQ(offset, (m->offset + at) & ~PAGE_MASK);
         CHECK(run && run + offset <= (uint64_t)contiguous(m, page) << PAGE_SHIFT);
     }
-    vmri_mr_put(mr);
+    vmri_key_put(mr);
 }
 
 /* Register pages as they are in m, check, deregister; chunk shift on the way. */
@@ -79,13 +81,13 @@ static unsigned int check_layout(struct guest_mr *m)
 {
     struct vmri_dev *dev = dev_of(m->guest);
     unsigned int shift;
-    struct vmri_mr *mr;
+    struct vmri_key *mr;
     uint32_t i;
 
     CHECK_EQ(try_mr(m->guest, m, m->guest->pd, RW), 0);
-    mr = vmri_table_get(&dev->mrs, m->key);
-    shift = mr->chunk_shift;
-    vmri_mr_put(mr);
+    mr = vmri_table_get(&dev->keys, m->key);
+    shift = mr->range.pages.chunk_shift;
+    vmri_key_put(mr);
     check_frames(m);
     for ( i = 0; i < m->pages; i++ )
         CHECK_EQ(env_test_page_refs(m->guest->domain, m->gfn + i), 1);
@@ -167,7 +169,7 @@ static void check_list(struct guest_mr *m, uint64_t *list)
         .iova = m->iova, .length = m->length, .pd = m->guest->pd, .access = RW,
     };
     struct vmri_dev *dev = dev_of(m->guest);
-    struct vmri_mr *mr;
+    struct vmri_key *mr;
     uint32_t k, offset;
     env_frame_t frame;
 
@@ -176,16 +178,16 @@ static void check_list(struct guest_mr *m, uint64_t *list)
     env_test_hide();
     m->key = arg.key;
 
-    mr = vmri_table_get(&dev->mrs, m->key);
+    mr = vmri_table_get(&dev->keys, m->key);
     for ( k = 0; k < m->pages; k++ )
     {
-        uint64_t run = vmri_mr_frame(mr, m->iova + k * PAGE_SIZE, &frame,
-                                     &offset), n;
+        uint64_t run = vmri_key_frame(mr, m->iova + k * PAGE_SIZE, &frame,
+                                      &offset), n;
 
         for ( n = 0; n < run >> PAGE_SHIFT; n++ )
             CHECK_EQ(frame + n, env_test_frame(m->guest->domain, list[k + n]));
     }
-    vmri_mr_put(mr);
+    vmri_key_put(mr);
     CHECK_EQ(mr_deregister(m), 0);
 }
 

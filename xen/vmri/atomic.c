@@ -150,19 +150,18 @@ static enum vmri_step flush(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     const struct vmri_pd *pd = peer->rings.pd;
-    struct vmri_mr *mr;
+    struct vmri_key *k;
     uint16_t verr;
 
     if ( wqe->u.rdma.flush_level == VMRI_FLUSH_LEVEL_RANGE )
-        mr = vmri_mr_get(peer->dev, wqe->u.rdma.rkey, pd, qp->tx.right,
+        k = vmri_key_get(peer, pd, wqe->u.rdma.rkey, qp->tx.right,
                          wqe->u.rdma.remote_addr, wqe->length, &verr);
     else
-        mr = vmri_mr_find(peer->dev, wqe->u.rdma.rkey, pd, qp->tx.right,
-                          &verr);
-    if ( !mr )
+        k = vmri_key_find(peer, pd, wqe->u.rdma.rkey, qp->tx.right, &verr);
+    if ( !k )
         return vmri_fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, verr);
 
-    vmri_mr_put(mr);
+    vmri_key_put(k);
     env_mb();
 
     return VMRI_STEP_DONE;

@@ -191,7 +191,12 @@ static long ctl_dump(uint64_t guest)
     ret = vmri_describe(dev, &arg);
     vmri_dev_put(dev);
 
-    return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
+    /* One that goes on does so from the index that it has come to. */
+    if ( (!ret || ret == -ERESTART) &&
+         env_copy_to_guest(guest, &arg, sizeof(arg)) )
+        ret = -EFAULT;
+
+    return ret;
 }
 
 long vmri_control(unsigned int cmd, uint64_t args, bool again)

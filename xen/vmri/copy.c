@@ -3,21 +3,45 @@
  * VMRI: bytes from pages to pages.
  *
  * Both sides are resolved into runs of contiguous machine frames.  A run of a
- * registered region needs no reference but the one to its MR, since its frames
- * are pinned; a single frame that a kernel queue names is checked and
- * referenced here.  Either is put before the caller publishes a completion.
+ * registered region needs no reference but the one to its key, since its frames
+ * are pinned; a single frame that a kernel queue names, or a fast MR has, is
+ * checked and referenced here.  Either is put before the caller publishes a
+ * completion.
  */
 #include "internal.h"
 
-void vmri_place_put(struct vmri_place *p)
+static void frame_put(struct vmri_place *p)
 {
     if ( p->held )
         env_frame_put(p->held_frame, p->write);
-    if ( p->mr )
-        vmri_mr_put(p->mr);
     p->held = false;
-    p->mr = NULL;
+}
+
+void vmri_place_put(struct vmri_place *p)
+{
+    frame_put(p);
+    if ( p->k )
+        vmri_key_put(p->k);
+    p->k = NULL;
     p->run = 0;
+}
+
+/* `run` bytes of a frame that is not pinned. */
+static bool frame_get(struct vmri_place *p, uint64_t gfn, uint32_t offset,
+                      uint64_t run)
+{
+    if ( env_frame_get(p->qp->dev->domain, gfn, p->write, &p->held_frame) )
+    {
+        p->vendor_err = VMRI_VERR_FRAME;
+        return false;
+    }
+
+    p->held = true;
+    p->frame = p->held_frame;
+    p->offset = offset;
+    p->run = run;
+
+    return true;
 }
 
 /* One frame that the guest's kernel names; its queue has the privilege. */
@@ -31,40 +55,40 @@ static bool resolve_frame(struct vmri_place *p, const struct vmri_sge *sge)
         return false;
     }
 
-    if ( env_frame_get(p->qp->dev->domain, addr >> VMRI_PAGE_SHIFT, p->write,
-                       &p->held_frame) )
-    {
-        p->vendor_err = VMRI_VERR_FRAME;
-        return false;
-    }
+    return frame_get(p, addr >> VMRI_PAGE_SHIFT, addr & (VMRI_PAGE_SIZE - 1),
+                     sge->length - p->sgl->used);
+}
 
-    p->held = true;
-    p->frame = p->held_frame;
-    p->offset = addr & (VMRI_PAGE_SIZE - 1);
-    p->run = sge->length - p->sgl->used;
+/*
+ * The run at addr of what a key names.  All of the `bytes` that the request
+ * will still touch are checked here, so a range that ends outside moves nothing.
+ */
+static bool resolve_key(struct vmri_place *p, uint32_t key,
+                        const struct vmri_pd *pd, uint32_t access,
+                        uint64_t addr, uint64_t bytes)
+{
+    uint64_t run;
+
+    if ( !p->k )
+        p->k = vmri_key_get(p->qp, pd, key, access, addr, bytes,
+                            &p->vendor_err);
+    if ( !p->k )
+        return false;
+
+    run = vmri_key_frame(p->k, addr, &p->frame, &p->offset);
+    if ( run > bytes )
+        run = bytes;
+    if ( !p->k->range.pinned )
+        return frame_get(p, p->frame, p->offset, run);
+    p->run = run;
 
     return true;
 }
 
-/*
- * The run at addr of an MR.  All of the `bytes` that the request will still
- * touch are checked here, so a range that ends outside moves nothing.
- */
-static bool resolve_mr(struct vmri_place *p, uint32_t key,
-                       const struct vmri_pd *pd, uint32_t access,
-                       uint64_t addr, uint64_t bytes)
+static uint32_t local_rights(const struct vmri_place *p)
 {
-    if ( !p->mr )
-        p->mr = vmri_mr_get(p->qp->dev, key, pd, access, addr, bytes,
-                            &p->vendor_err);
-    if ( !p->mr )
-        return false;
-
-    p->run = vmri_mr_frame(p->mr, addr, &p->frame, &p->offset);
-    if ( p->run > bytes )
-        p->run = bytes;
-
-    return true;
+    return (p->sgl->kernel ? VMRI_KEY_LOCAL_KERNEL : VMRI_KEY_LOCAL) |
+           (p->write ? VMRI_ACCESS_LOCAL_WRITE : 0);
 }
 
 static bool resolve_list(struct vmri_place *p)
@@ -84,10 +108,9 @@ static bool resolve_list(struct vmri_place *p)
     if ( sgl->kernel && sgl->cur.lkey == VMRI_LKEY_FRAMES )
         return resolve_frame(p, &sgl->cur);
 
-    return resolve_mr(p, sgl->cur.lkey, sgl->pd,
-                      p->write ? VMRI_ACCESS_LOCAL_WRITE : 0,
-                      sgl->cur.addr + sgl->used,
-                      sgl->cur.length - sgl->used);
+    return resolve_key(p, sgl->cur.lkey, sgl->pd, local_rights(p),
+                       sgl->cur.addr + sgl->used,
+                       sgl->cur.length - sgl->used);
 }
 
 /* Have a run of at least one byte at hand; `bytes` are to be moved now. */
@@ -105,8 +128,8 @@ static bool resolve(struct vmri_place *p, uint64_t bytes)
     if ( p->sgl )
         return resolve_list(p);
 
-    return resolve_mr(p, p->key, p->qp->rings.pd, p->access, p->addr,
-                      p->extent);
+    return resolve_key(p, p->key, p->qp->rings.pd, p->access, p->addr,
+                       p->extent);
 }
 
 uint64_t vmri_place_hold(struct vmri_place *p, uint64_t bytes)
@@ -142,9 +165,9 @@ static void advance(struct vmri_place *p, uint64_t bytes)
         p->extent -= bytes;
     }
 
-    /* A single frame is done with; an MR may have a run behind this one. */
-    if ( p->held && !p->run )
-        vmri_place_put(p);
+    /* A single frame is done with; a key may have a run behind this one. */
+    if ( !p->run )
+        frame_put(p);
 }
 
 static void mark_dirty(const struct vmri_place *p, size_t bytes)

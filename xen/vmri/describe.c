@@ -8,6 +8,8 @@
  */
 #include "internal.h"
 
+#define PASS_MAX    1024        /* objects passed over in one call */
+
 static void cf_check describe_pd(void *obj, struct vmri_ctl_dump *to)
 {
     const struct vmri_pd *pd = obj;
@@ -95,15 +97,54 @@ static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
     describe_wq(&qp->rq, &to->u.qp.rq_entries, &to->u.qp.rq_posted);
 }
 
-static void cf_check describe_mr(void *obj, struct vmri_ctl_dump *to)
+static void describe_mr(const struct vmri_key *k, struct vmri_ctl_dump *to)
 {
-    const struct vmri_mr *mr = obj;
+    const struct vmri_pages *p = &k->range.pages;
 
-    to->u.mr.length = mr->length;
-    to->u.mr.pd = mr->pd->handle;
-    to->u.mr.access = mr->access;
-    to->u.mr.pages = mr->nr;
-    to->u.mr.chunks = mr->chunks.leaf ? mr->chunks.nr : 1;
+    to->users = k->users;
+    to->u.mr.pd = k->range.pd->handle;
+    to->u.mr.windows = k->users;
+    to->u.mr.fast = k->kind == VMRI_KEY_FAST;
+    if ( !k->live )
+        return;
+
+    to->u.mr.length = k->range.length;
+    to->u.mr.access = k->range.access & VMRI_ACCESS_MR;
+    to->u.mr.pages = p->nr;
+    to->u.mr.chunks = ((p->nr - 1 + p->bias) >> p->chunk_shift) + 1;
+}
+
+static void describe_mw(const struct vmri_key *k, struct vmri_ctl_dump *to)
+{
+    const struct vmri_mw *mw = container_of(k, struct vmri_mw, k);
+
+    to->u.mw.pd = k->range.pd->handle;
+    to->u.mw.type = mw->type2 ? 2 : 1;
+    if ( !k->live )
+        return;
+
+    to->u.mw.length = k->range.length;
+    to->u.mw.access = k->range.access;
+    to->u.mw.mr = mw->mr->key;
+}
+
+/*
+ * Keys may be idle, where lookups do not find them: the lock keeps what nobody
+ * changes.  One that is being changed is passed over.
+ */
+static bool describe_key(struct vmri_dev *dev, struct vmri_ctl_dump *to)
+{
+    bool mw = to->kind == VMRI_RES_MW, found;
+    struct vmri_key *k;
+
+    env_lock(&dev->lock);
+    k = vmri_table_peek(&dev->keys, to->handle);
+    found = k && !k->busy && mw == (k->kind == VMRI_KEY_MW);
+    if ( found )
+        (mw ? describe_mw : describe_mr)(k, to);
+    env_unlock(&dev->lock);
+
+    return found;
 }
 
 /* By VMRI_RES_*. */
@@ -114,32 +155,48 @@ static void (*const describe[])(void *obj, struct vmri_ctl_dump *to) = {
     [VMRI_RES_CQ] = describe_cq,
     [VMRI_RES_SRQ] = describe_srq,
     [VMRI_RES_QP] = describe_qp,
-    [VMRI_RES_MR] = describe_mr,
 };
 
-/* One that is killed before there is a reference is passed over. */
+/* False: it was killed before there is a reference. */
+static bool describe_object(struct vmri_table *t, struct vmri_ctl_dump *to)
+{
+    uint32_t kind = env_nospec(to->kind, ARRAY_SIZE(describe));
+    void *obj = vmri_table_get(t, to->handle);
+
+    if ( !obj )
+        return false;
+
+    describe[kind](obj, to);
+    vmri_table_put(t, to->handle);
+
+    return true;
+}
+
+static bool is_key(const struct vmri_ctl_dump *to)
+{
+    return to->kind == VMRI_RES_MR || to->kind == VMRI_RES_MW;
+}
+
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to)
 {
     struct vmri_table *t = vmri_dev_table(dev, to->kind);
-    uint32_t kind;
+    unsigned int n = 0;
 
-    if ( !t || to->kind >= ARRAY_SIZE(describe) )
+    if ( is_key(to) )
+        t = &dev->keys;
+    else if ( !t || to->kind >= ARRAY_SIZE(describe) )
         return -EINVAL;
-    kind = env_nospec(to->kind, ARRAY_SIZE(describe));
 
     to->users = 0;
     memset(&to->u, 0, sizeof(to->u));
 
     while ( vmri_table_next(t, &to->index, &to->handle) )
     {
-        void *obj = vmri_table_get(t, to->handle);
-
-        if ( obj )
-        {
-            describe[kind](obj, to);
-            vmri_table_put(t, to->handle);
+        if ( is_key(to) ? describe_key(dev, to)
+                        : describe_object(t, to) )
             return 0;
-        }
+        if ( ++n == PASS_MAX )
+            return -ERESTART;
     }
 
     return -ENOENT;

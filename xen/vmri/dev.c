@@ -38,7 +38,7 @@ static const struct object_table {
     [VMRI_RES_CQ] = TABLE(cqs, &vmri_format_plain),
     [VMRI_RES_SRQ] = TABLE(srqs, &vmri_format_srqn),
     [VMRI_RES_QP] = TABLE(qps, &vmri_format_qpn),
-    [VMRI_RES_MR] = TABLE(mrs, &vmri_format_key),
+    [VMRI_RES_MR] = TABLE(keys, &vmri_format_key),      /* of windows, too */
 #undef TABLE
 };
 
@@ -87,6 +87,7 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
     INIT_LIST_HEAD(&dev->pending_mrs);
     INIT_LIST_HEAD(&dev->pending_regions);
     INIT_LIST_HEAD(&dev->memberships);
+    INIT_LIST_HEAD(&dev->mws);
     for ( kind = 0; kind < VMRI_RES_NR; kind++ )
         if ( (t = vmri_dev_table(dev, kind)) != NULL )
             vmri_table_init(t, tables[kind].format, 0, dev, kind);
@@ -386,7 +387,8 @@ static int close_tables(struct vmri_dev *dev)
            leave_groups(dev) ?:
            close_table(dev, &dev->srqs, vmri_srq_destroy) ?:
            close_table(dev, &dev->xrcds, vmri_xrcd_destroy) ?:
-           close_table(dev, &dev->mrs, mr_destroy) ?:
+           vmri_mw_close(dev) ?:
+           close_table(dev, &dev->keys, mr_destroy) ?:
            vmri_mr_reap(dev) ?:
            vmri_region_reap(dev) ?:
            close_table(dev, &dev->cqs, vmri_cq_destroy) ?:
@@ -464,6 +466,8 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_sge = VMRI_MAX_SGE,
         .max_inline = VMRI_MAX_INLINE,
         .max_mr = most(dev, VMRI_RES_MR),
+        .max_mw = most(dev, VMRI_RES_MW),
+        .max_fast_frames = VMRI_MAX_FAST_FRAMES,
         .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
         .max_msg_size = VMRI_MAX_MSG,
         .clock_khz = 1000000,

@@ -104,15 +104,18 @@ static void cf_check qp_line(char *line, void *obj)
              name_of(parked, ARRAY_SIZE(parked), env_load(&qp->parked)));
 }
 
-static void cf_check mr_line(char *line, void *obj)
+static void cf_check key_line(char *line, void *obj)
 {
-    const struct vmri_mr *mr = obj;
+    const struct vmri_key *k = obj;
+    const struct vmri_range *r = &k->range;
 
     snprintf(line, LINE,
-             "mr %#x pd %#x access %#x at %#lx + %#lx pages %u chunks %u",
-             mr->key, mr->pd->handle, mr->access, (unsigned long)mr->iova,
-             (unsigned long)mr->length, mr->nr,
-             mr->chunks.leaf ? mr->chunks.nr : 1);
+             "%s %#x pd %#x access %#x at %#lx + %#lx pages %u chunk %u",
+             k->kind == VMRI_KEY_MR ? "mr" :
+             k->kind == VMRI_KEY_FAST ? "fast mr" : "mw", k->key,
+             r->pd->handle, r->access & VMRI_ACCESS_MR,
+             (unsigned long)r->iova, (unsigned long)r->length, r->pages.nr,
+             1U << r->pages.chunk_shift);
 }
 
 static const struct kind {
@@ -125,7 +128,7 @@ static const struct kind {
     { offsetof(struct vmri_dev, xrcds), xrcd_line },
     { offsetof(struct vmri_dev, srqs), srq_line },
     { offsetof(struct vmri_dev, qps), qp_line },
-    { offsetof(struct vmri_dev, mrs), mr_line },
+    { offsetof(struct vmri_dev, keys), key_line },
 };
 
 /*

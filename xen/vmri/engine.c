@@ -99,6 +99,9 @@ static enum vmri_step one_step(struct vmri_qp *qp, uint32_t *budget)
     if ( !qp->tx.done && !vmri_send_check(qp) )
         return VMRI_STEP_FAILED;
 
+    if ( vmri_key_request(qp->tx.wqe.opcode) )
+        return vmri_key_step(qp);
+
     return vmri_qp_datagram(qp) ? vmri_datagram(qp, budget)
                                 : vmri_transfer(qp, budget);
 }

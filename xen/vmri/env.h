@@ -117,6 +117,7 @@ static inline uint32_t env_nospec(uint32_t index, uint32_t size)
 #define env_fetch_add(p, v)     __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL)
 #define env_fetch_sub(p, v)     __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL)
 #define env_fetch_or(p, v)      __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL)
+#define env_fetch_and(p, v)     __atomic_fetch_and(p, v, __ATOMIC_ACQ_REL)
 #define env_xchg(p, v)          __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL)
 #define env_mb()                __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
@@ -161,6 +162,11 @@ typedef uint64_t env_frame_t;
  */
 int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
                   env_frame_t *frame);
+/*
+ * The same for a machine frame that is referenced for this domain already,
+ * for whose sake the other reference may be of the other kind.
+ */
+int env_frame_again(struct domain *d, env_frame_t frame, bool writable);
 void env_frame_put(env_frame_t frame, bool writable);
 
 /* After a write, so that save, restore and migration see the page. */

@@ -142,6 +142,22 @@ int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
     return 0;
 }
 
+int env_frame_again(struct domain *d, env_frame_t frame, bool writable)
+{
+    struct page_info *page = mfn_to_page(_mfn(frame));
+
+    if ( !get_page(page, d) )
+        return -EPERM;
+
+    if ( writable && !get_page_type(page, PGT_writable_page) )
+    {
+        put_page(page);
+        return -EPERM;
+    }
+
+    return 0;
+}
+
 void env_frame_put(env_frame_t frame, bool writable)
 {
     struct page_info *page = mfn_to_page(_mfn(frame));

@@ -22,6 +22,9 @@ union args {
     struct vmri_mcg mcg;
     struct vmri_mcg_qp mcg_qp;
     struct vmri_mr_register mr_register;
+    struct vmri_mr_reregister mr_reregister;
+    struct vmri_mr_alloc mr_alloc;
+    struct vmri_mw_alloc mw_alloc;
 };
 
 #define IN      0x1
@@ -61,6 +64,10 @@ static const struct command {
     { VMRI_OP_mcg_detach, sizeof(struct vmri_mcg_qp), IN },
     { VMRI_OP_mr_register, sizeof(struct vmri_mr_register), IN | OUT },
     { VMRI_OP_mr_deregister, sizeof(struct vmri_object), IN },
+    { VMRI_OP_mr_reregister, sizeof(struct vmri_mr_reregister), IN | OUT },
+    { VMRI_OP_mr_alloc, sizeof(struct vmri_mr_alloc), IN | OUT },
+    { VMRI_OP_mw_alloc, sizeof(struct vmri_mw_alloc), IN | OUT },
+    { VMRI_OP_mw_free, sizeof(struct vmri_object), IN },
 };
 
 static const struct command *find_command(unsigned int cmd)
@@ -108,6 +115,8 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
         return vmri_qp_destroy(dev, arg->handle);
     case VMRI_OP_mr_deregister:
         return vmri_mr_deregister(dev, arg->handle, state);
+    case VMRI_OP_mw_free:
+        return vmri_mw_free(dev, arg->handle);
     default:
         ASSERT_UNREACHABLE();
         return -ENOSYS;
@@ -161,6 +170,12 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_mcg_detach(dev, &args->mcg_qp);
     case VMRI_OP_mr_register:
         return vmri_mr_register(dev, &args->mr_register, state);
+    case VMRI_OP_mr_reregister:
+        return vmri_mr_reregister(dev, &args->mr_reregister, state);
+    case VMRI_OP_mr_alloc:
+        return vmri_fast_alloc(dev, &args->mr_alloc);
+    case VMRI_OP_mw_alloc:
+        return vmri_mw_alloc(dev, &args->mw_alloc);
     default:
         return call_object(dev, cmd, &args->object, state);
     }
@@ -201,6 +216,12 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
         break;
     case VMRI_OP_mr_register:
         return vmri_mr_abandon(dev, args->mr_register.key, state, -EFAULT);
+    case VMRI_OP_mr_alloc:
+        vmri_mr_deregister(dev, args->mr_alloc.key, state);
+        break;
+    case VMRI_OP_mw_alloc:
+        vmri_mw_free(dev, args->mw_alloc.key);
+        break;
     }
 
     return -EFAULT;
@@ -217,6 +238,7 @@ static long abandon(struct vmri_dev *dev, unsigned int cmd,
     {
     case VMRI_OP_mr_register:
     case VMRI_OP_mr_deregister:
+    case VMRI_OP_mr_reregister:
         return vmri_mr_abandon(dev, 0, state, error);
     case VMRI_OP_eq_create:
     case VMRI_OP_cq_create:

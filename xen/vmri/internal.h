@@ -16,11 +16,20 @@
  * of steps, frames or objects.  So when a kill returns no copy that resolved
  * the object is in flight.
  *
+ * Windows and fast MRs live longer than what they grant: their slots can be
+ * idle, which hides them from lookups as killing does.  To make one idle is to
+ * wait for the references, too.
+ *
  * What waits for what: a call that kills an object waits for peers' steps, one
  * that kills a device (with vmri_control_lock held) for calls in it, one that
  * frees a multicast group (with its fabric's mcg_lock held) for steps that send
  * to it.  Steps wait for no kill and no mcg_lock, calls of guests for no
- * vmri_control_lock: no circle.
+ * vmri_control_lock: no circle.  One kind of step waits: one that takes away
+ * what a key grants (an invalidation, a new binding) waits for the references to
+ * that key, while it refers to queue pairs and devices, but to no key.  Who
+ * refers to a key waits for nothing, so such a step ends.  A key is changed by
+ * one call at a time (its `busy`): steps that find another at it fail, commands
+ * wait for the other's end.
  *
  * That one object uses another (a QP its CQs and PD, an MR its PD) is counted
  * in `users` of the used one, under the device's lock; destroying a used
@@ -122,6 +131,7 @@ struct vmri_leaf {
 };
 
 #define VMRI_REF_DYING  0x80000000U
+#define VMRI_REF_IDLE   0x40000000U
 
 /* How handles of a kind are made of index and generation. */
 struct vmri_handle_format {
@@ -173,11 +183,27 @@ uint32_t vmri_table_capacity(const struct vmri_handle_format *format);
 int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle);
 /* Make it visible.  From here on others may hold references. */
 void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj);
+/*
+ * For objects that are there for long and can be used now and then (windows,
+ * fast MRs): publish one that lookups do not find; hide it again, waiting until
+ * nobody refers to it, as kill does; give it another handle of the same index
+ * while it is idle; and let lookups find it.  All but the first by one call at
+ * a time.
+ */
+void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj);
+void vmri_table_idle(struct vmri_table *t, uint32_t handle);
+void vmri_table_rename(struct vmri_table *t, uint32_t handle, uint32_t name);
+void vmri_table_live(struct vmri_table *t, uint32_t handle);
 /* Give back a slot that was reserved and not published, or killed. */
 void vmri_table_release(struct vmri_table *t, uint32_t handle);
 /* The object with a reference, or NULL.  No lock is taken. */
 void *vmri_table_get(struct vmri_table *t, uint32_t handle);
 void vmri_table_put(struct vmri_table *t, uint32_t handle);
+/*
+ * The same without a reference, also one that is idle, for a caller that keeps
+ * objects from being freed and renamed meanwhile.
+ */
+void *vmri_table_peek(struct vmri_table *t, uint32_t handle);
 /*
  * Hide the object and wait until nobody refers to it.  NULL when there is
  * none, or when somebody else kills it.  The caller holds no reference to it
@@ -185,8 +211,8 @@ void vmri_table_put(struct vmri_table *t, uint32_t handle);
  */
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
 /*
- * The first visible object with an index of *index or more, *index then naming
- * the one behind it; its handle.  NULL at the end.  Takes no reference: for
+ * The first object, idle or not, with an index of *index or more, *index then
+ * naming the one behind it; its handle.  NULL at the end.  Takes no reference: for
  * teardown and dumps, where the caller keeps objects from going.
  */
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle);
@@ -248,13 +274,14 @@ struct vmri_dev {
     struct vmri_table eqs;
     struct vmri_table cqs;
     struct vmri_table qps;
-    struct vmri_table mrs;
+    struct vmri_table keys;             /* of MRs and windows */
     struct vmri_table srqs;
     struct vmri_table xrcds;
     struct list_head pending_mrs;       /* by lock: pinning or unpinning */
     struct list_head pending_regions;   /* by lock: pinning (ring.c) */
     uint32_t tickets;                   /* by lock: the last one given out */
     struct list_head memberships;       /* by fabric->mcg_lock */
+    struct list_head mws;               /* by lock: all windows */
 
     struct list_head dying;     /* by vmri_control_lock: in owner->dying */
     bool detaching;             /* by vmri_control_lock: a call is at it */
@@ -521,90 +548,9 @@ int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
 bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
                   struct vmri_cqe *cqe);
 
-/* ---- memory regions (mr.c) ---- */
-
-enum vmri_mr_state {
-    VMRI_MR_PINNING,            /* being registered; not visible */
-    VMRI_MR_LIVE,
-    VMRI_MR_UNPINNING,          /* killed, or given up before it was visible */
-};
-
-/* An array of frames of any length, in leaves of a page at most. */
-struct vmri_frame_array {
-    uint32_t nr;
-    env_frame_t **leaf;
-};
-
-struct vmri_mr {
-    uint32_t key;
-    struct vmri_dev *dev;
-    struct vmri_pd *pd;
-    uint32_t access;
-    uint32_t offset;            /* of iova in the first frame */
-    uint64_t iova;
-    uint64_t length;
-    uint32_t nr;                /* frames */
-    /*
-     * Frames in chunks of 2^chunk_shift contiguous ones: page i is in chunk
-     * (i + bias) >> chunk_shift.  A single chunk needs no array but starts at
-     * `first`.
-     */
-    uint32_t chunk_shift;
-    uint32_t bias;
-    env_frame_t first;
-    struct vmri_frame_array chunks;
-
-    /* The rest serves registering and deregistering. */
-    enum vmri_mr_state state;   /* by dev->lock */
-    bool busy;                  /* a call is at it: it owns what follows */
-    int error;                  /* why a registration is given up */
-    uint32_t pinned;            /* frames */
-    uint64_t gfns;              /* guest address of the list */
-    uint32_t edge;              /* first page that does not follow the last */
-    uint32_t edges;             /* distances of the others to it, ORed */
-    struct list_head pending;   /* by dev->lock */
-};
-
-int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
-                     struct vmri_call *call);
-int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
-                       struct vmri_call *call);
-/*
- * End what cannot go on: the registration or deregistration of call->ticket,
- * or (key not 0) an MR whose key the guest cannot be told.  `error`, or
- * -ERESTART: the command goes on, and ends with that error.
- */
-int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
-                    int error);
-/*
- * For vmri_dev_close: give up registrations that nobody continues, finish
- * deregistrations.  0, or -ERESTART while there are any left.
- */
-int vmri_mr_reap(struct vmri_dev *dev);
-
-/*
- * The MR that `key` names, with a reference, when it is of this PD, grants
- * `access` and holds addr .. addr + length - 1.  Else NULL and *verr is
- * VMRI_VERR_KEY, _PD, _RIGHTS or _BOUNDS.
- */
-struct vmri_mr *vmri_mr_get(struct vmri_dev *dev, uint32_t key,
-                            const struct vmri_pd *pd, uint32_t access,
-                            uint64_t addr, uint64_t length, uint16_t *verr);
-/* The same, whatever it holds. */
-struct vmri_mr *vmri_mr_find(struct vmri_dev *dev, uint32_t key,
-                             const struct vmri_pd *pd, uint32_t access,
-                             uint16_t *verr);
-void vmri_mr_put(struct vmri_mr *mr);
-/*
- * The frame that holds byte `addr` of the MR (which is within its bounds) and
- * the offset there; returns how many bytes from it on lie in contiguous
- * frames.
- */
-uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
-                       env_frame_t *frame, uint32_t *offset);
-
 #include "qp.h"
 #include "srq.h"
+#include "key.h"
 
 /* ---- the rest ---- */
 
@@ -612,7 +558,7 @@ uint64_t vmri_mr_frame(const struct vmri_mr *mr, uint64_t addr,
 long vmri_control(unsigned int cmd, uint64_t args, bool again);
 /*
  * describe.c: what VMRI_OP_ctl_dump tells of the object that to->kind and
- * to->index name: 0, -ENOENT or -EINVAL.
+ * to->index name: 0, -ENOENT or -EINVAL, or -ERESTART to be called again.
  */
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to);
 /* dump.c: to the console. */

@@ -3,9 +3,10 @@
  * VMRI: tables of objects, and references to them.
  *
  * A slot's `ref` tells what it is: 0 for free or reserved, else one for being
- * published and one for each reference, and VMRI_REF_DYING once it was killed.
- * Lookups take no lock: they add a reference unless it is 0 or dying, and only
- * then look at the handle, which cannot change while they hold it.
+ * published and one for each reference, VMRI_REF_IDLE while lookups shall not
+ * find it, and VMRI_REF_DYING once it was killed.  Lookups take no lock: they
+ * add a reference unless it is 0, idle or dying, and only then look at the
+ * handle, which cannot change while they hold it.
  */
 #include "internal.h"
 
@@ -336,6 +337,14 @@ void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj)
     env_store_release(&slot->ref, 1);
 }
 
+void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj)
+{
+    struct vmri_slot *slot = find_slot(t, handle);
+
+    env_store(&slot->obj, obj);
+    env_store_release(&slot->ref, VMRI_REF_IDLE | 1);
+}
+
 void vmri_table_release(struct vmri_table *t, uint32_t handle)
 {
     const struct vmri_handle_format *f = t->format;
@@ -352,13 +361,17 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle)
     env_unlock(&t->lock);
 }
 
-/* Refer to what is in the slot, if it is what the handle names. */
-static void *slot_get(struct vmri_slot *slot, uint32_t handle)
+/*
+ * Refer to what is in the slot, if it is what the handle names and in none of
+ * the states `hidden`.
+ */
+static inline void *slot_refer(struct vmri_slot *slot, uint32_t handle,
+                               uint32_t hidden)
 {
     uint32_t ref = env_load(&slot->ref);
 
     do {
-        if ( !ref || (ref & VMRI_REF_DYING) )
+        if ( !ref || (ref & hidden) )
             return NULL;
     } while ( !env_cmpxchg(&slot->ref, &ref, ref + 1) );
 
@@ -368,6 +381,11 @@ static void *slot_get(struct vmri_slot *slot, uint32_t handle)
     env_fetch_sub(&slot->ref, 1);
 
     return NULL;
+}
+
+static void *slot_get(struct vmri_slot *slot, uint32_t handle)
+{
+    return slot_refer(slot, handle, VMRI_REF_DYING | VMRI_REF_IDLE);
 }
 
 void *vmri_table_get(struct vmri_table *t, uint32_t handle)
@@ -388,7 +406,7 @@ void vmri_table_put(struct vmri_table *t, uint32_t handle)
  */
 static void *slot_hide(struct vmri_slot *slot, uint32_t handle)
 {
-    void *obj = slot ? slot_get(slot, handle) : NULL;
+    void *obj = slot ? slot_refer(slot, handle, VMRI_REF_DYING) : NULL;
 
     if ( !obj )
         return NULL;
@@ -404,9 +422,12 @@ static void *slot_hide(struct vmri_slot *slot, uint32_t handle)
     return obj;
 }
 
-static void slot_wait(struct vmri_slot *slot)
+/* Until none are left but the object's own, of which there are `own`. */
+static void slot_wait(struct vmri_slot *slot, uint32_t own)
 {
-    while ( env_load_acquire(&slot->ref) != VMRI_REF_DYING )
+    const uint32_t flags = VMRI_REF_DYING | VMRI_REF_IDLE;
+
+    while ( (env_load_acquire(&slot->ref) & ~flags) != own )
         env_relax();
 }
 
@@ -424,11 +445,40 @@ void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
 
     if ( obj )
     {
-        slot_wait(slot);
+        slot_wait(slot, 0);
         trace(VMRI_TRC_DESTROY, t, handle);
     }
 
     return obj;
+}
+
+void vmri_table_idle(struct vmri_table *t, uint32_t handle)
+{
+    struct vmri_slot *slot = find_slot(t, handle);
+
+    env_fetch_or(&slot->ref, VMRI_REF_IDLE);
+    slot_wait(slot, 1);
+}
+
+void vmri_table_rename(struct vmri_table *t, uint32_t handle, uint32_t name)
+{
+    env_store(&find_slot(t, handle)->handle, name);
+}
+
+void vmri_table_live(struct vmri_table *t, uint32_t handle)
+{
+    env_fetch_and(&find_slot(t, handle)->ref, ~VMRI_REF_IDLE);
+}
+
+void *vmri_table_peek(struct vmri_table *t, uint32_t handle)
+{
+    struct vmri_slot *slot = find_slot(t, handle);
+    uint32_t ref = slot ? env_load_acquire(&slot->ref) : 0;
+
+    if ( !ref || (ref & VMRI_REF_DYING) || env_load(&slot->handle) != handle )
+        return NULL;
+
+    return env_load(&slot->obj);
 }
 
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle)
@@ -512,7 +562,7 @@ int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
 
     if ( !ret )
     {
-        slot_wait(slot);
+        slot_wait(slot, 0);
         trace(VMRI_TRC_DESTROY, t, handle);
     }
 

@@ -89,6 +89,7 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     INIT_LIST_HEAD(&qp->wheel);
     INIT_LIST_HEAD(&qp->attachments);
     INIT_LIST_HEAD(&qp->srq_wait);
+    INIT_LIST_HEAD(&qp->mws);
 
     if ( qp->rings.region.nr )
         queues_init(qp, arg);
@@ -251,10 +252,30 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
     return rc;
 }
 
+/* 0, -ENOENT, or -ERESTART to be called again: it may have very many. */
+static int free_windows(struct vmri_dev *dev, uint32_t qpn)
+{
+    struct vmri_qp *qp = vmri_table_get(&dev->qps, qpn);
+    int rc;
+
+    if ( !qp )
+        return -ENOENT;
+
+    rc = vmri_mw_leave_qp(qp);
+    vmri_table_put(&dev->qps, qpn);
+
+    return rc;
+}
+
 int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
 {
-    struct vmri_qp *qp = vmri_table_kill(&dev->qps, qpn);
+    int rc = free_windows(dev, qpn);
+    struct vmri_qp *qp;
 
+    if ( rc )
+        return rc;
+
+    qp = vmri_table_kill(&dev->qps, qpn);
     if ( !qp )
         return -ENOENT;
 

@@ -122,6 +122,8 @@ struct vmri_qp {
      */
     struct vmri_rx rx;
     struct vmri_sge *rx_sge;    /* VMRI_MAX_SGE private ones for rx, or NULL */
+    struct list_head mws;       /* by dev->lock: type 2 windows bound to it */
+    bool leaving;               /* by dev->lock: no more of them */
 
     struct list_head attachments;   /* to groups; by fabric->mcg_lock */
 
@@ -294,13 +296,13 @@ bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
 
 /*
  * copy.c.  Where bytes come from or go to: hypervisor memory or a mapped ring,
- * a scatter/gather list, or a range of an MR.
+ * a scatter/gather list, or a range of what a key names.
  */
 struct vmri_place {
     struct vmri_qp *qp;         /* whose domain; the PD of `key` */
     bool write;
     const uint8_t *data;        /* not NULL: read from here */
-    struct vmri_cursor *sgl;    /* not NULL: this list; else the MR `key` */
+    struct vmri_cursor *sgl;    /* not NULL: this list; else `key` */
     uint32_t key;
     uint32_t access;            /* VMRI_ACCESS_* that `key` must grant */
     uint64_t addr;
@@ -308,7 +310,7 @@ struct vmri_place {
     uint16_t vendor_err;        /* OUT: why it failed */
     uint64_t moved;             /* OUT: bytes */
     /* set by copy.c: the run at hand */
-    struct vmri_mr *mr;
+    struct vmri_key *k;
     bool held;                  /* held_frame has a reference of its own */
     env_frame_t held_frame;
     env_frame_t frame;

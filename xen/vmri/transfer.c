@@ -287,35 +287,6 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     return VMRI_STEP_DONE;
 }
 
-/* All bytes are there: tell the receiver, when the operation does. */
-static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
-{
-    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
-    bool write = wqe->opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
-    bool imm = write || wqe->opcode == VMRI_WR_SEND_WITH_IMM;
-    struct vmri_cqe cqe = {
-        .opcode = write ? VMRI_WC_OP_RECV_RDMA_WITH_IMM : VMRI_WC_OP_RECV,
-        .byte_len = wqe->length,
-        .imm = imm ? wqe->imm : 0,
-        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
-                 (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0),
-    };
-
-    if ( !qp->tx.claimed )
-    {
-        vmri_count_qp(peer, rx_msgs, 1);
-        vmri_count_qp(peer, tx_bytes, vmri_bytes_back(wqe));
-        vmri_count_qp(peer, rx_bytes, vmri_bytes_out(wqe));
-
-        return VMRI_STEP_DONE;
-    }
-
-    if ( !vmri_recv_complete(peer, &peer->rx, &cqe) )
-        return refuse(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
-
-    return VMRI_STEP_DONE;
-}
-
 enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
                               uint8_t status, uint16_t vendor_err)
 {
@@ -327,10 +298,51 @@ enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
     return refuse(qp, status, vendor_err);
 }
 
+/* All bytes are there: tell the receiver, when the operation does. */
+static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    bool write = wqe->opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
+    bool imm = write || wqe->opcode == VMRI_WR_SEND_WITH_IMM;
+    bool inv = wqe->opcode == VMRI_WR_SEND_WITH_INV;
+    struct vmri_cqe cqe = {
+        .opcode = write ? VMRI_WC_OP_RECV_RDMA_WITH_IMM : VMRI_WC_OP_RECV,
+        .byte_len = wqe->length,
+        .imm = imm || inv ? wqe->imm : 0,
+        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
+                 (inv ? VMRI_WC_WITH_INV : 0) |
+                 (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0),
+    };
+    uint16_t verr;
+
+    if ( !qp->tx.claimed )
+    {
+        vmri_count_qp(peer, rx_msgs, 1);
+        vmri_count_qp(peer, tx_bytes, vmri_bytes_back(wqe));
+        vmri_count_qp(peer, rx_bytes, vmri_bytes_out(wqe));
+
+        return VMRI_STEP_DONE;
+    }
+
+    /* The receiver knows by the completion that nobody uses the key. */
+    if ( inv )
+    {
+        verr = vmri_key_invalidate(peer, wqe->imm, true);
+        if ( verr )
+            return vmri_fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, verr);
+    }
+
+    if ( !vmri_recv_complete(peer, &peer->rx, &cqe) )
+        return refuse(qp, VMRI_WC_REM_OP_ERR, VMRI_VERR_RING);
+
+    return VMRI_STEP_DONE;
+}
+
 static bool is_send(const struct vmri_tx *tx)
 {
     return tx->wqe.opcode == VMRI_WR_SEND ||
-           tx->wqe.opcode == VMRI_WR_SEND_WITH_IMM;
+           tx->wqe.opcode == VMRI_WR_SEND_WITH_IMM ||
+           tx->wqe.opcode == VMRI_WR_SEND_WITH_INV;
 }
 
 /* Move up to a step's worth of bytes. */

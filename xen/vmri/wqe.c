@@ -178,9 +178,12 @@ enum form {
     FORM_SEND,                  /* data that leaves; may be inline */
     FORM_FETCH,                 /* where data comes in */
     FORM_NONE,                  /* there are none */
+    FORM_KEY,                   /* none, nor data: it changes a key */
+    FORM_FRAMES,                /* no data: they name frames for a key */
 };
 
-#define ON_SENDERS  (ON_RC | ON_UC | ON_UD | ON_MAD | ON_INI)
+#define ON_CONNECTED    (ON_RC | ON_UC | ON_INI)
+#define ON_SENDERS      (ON_CONNECTED | ON_UD | ON_MAD)
 
 /* Which types of queue pair do what (IBTA 1.4, 9.2 and annexes A14, A19). */
 static const struct operation {
@@ -189,16 +192,17 @@ static const struct operation {
     uint8_t length;             /* what wqe.length must be; 0: anything */
     uint8_t completion;         /* VMRI_WC_OP_* */
     uint32_t right;             /* VMRI_ACCESS_* that the responder grants */
+    bool kernel;                /* on queues of the guest's kernel alone */
 } operations[] = {
     [VMRI_WR_SEND] =
         { ON_SENDERS, FORM_SEND, 0, VMRI_WC_OP_SEND, 0 },
     [VMRI_WR_SEND_WITH_IMM] =
         { ON_SENDERS, FORM_SEND, 0, VMRI_WC_OP_SEND, 0 },
     [VMRI_WR_RDMA_WRITE] =
-        { ON_RC | ON_UC | ON_INI, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
+        { ON_CONNECTED, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
           VMRI_ACCESS_REMOTE_WRITE },
     [VMRI_WR_RDMA_WRITE_WITH_IMM] =
-        { ON_RC | ON_UC | ON_INI, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
+        { ON_CONNECTED, FORM_SEND, 0, VMRI_WC_OP_RDMA_WRITE,
           VMRI_ACCESS_REMOTE_WRITE },
     [VMRI_WR_RDMA_READ] =
         { ON_RC | ON_INI, FORM_FETCH, 0, VMRI_WC_OP_RDMA_READ,
@@ -209,11 +213,19 @@ static const struct operation {
     [VMRI_WR_ATOMIC_FETCH_AND_ADD] =
         { ON_RC | ON_INI, FORM_FETCH, 8, VMRI_WC_OP_FETCH_ADD,
           VMRI_ACCESS_REMOTE_ATOMIC },
+    [VMRI_WR_LOCAL_INV] =
+        { ON_CONNECTED, FORM_KEY, 0, VMRI_WC_OP_LOCAL_INV, 0 },
+    [VMRI_WR_BIND_MW] =
+        { ON_CONNECTED, FORM_KEY, 0, VMRI_WC_OP_BIND_MW, 0 },
+    [VMRI_WR_SEND_WITH_INV] =
+        { ON_RC | ON_INI, FORM_SEND, 0, VMRI_WC_OP_SEND, 0 },
     [VMRI_WR_FLUSH] =
         { ON_RC, FORM_NONE, 0, VMRI_WC_OP_FLUSH, VMRI_ACCESS_FLUSH_GLOBAL },
     [VMRI_WR_ATOMIC_WRITE] =
         { ON_RC, FORM_NONE, 8, VMRI_WC_OP_ATOMIC_WRITE,
           VMRI_ACCESS_REMOTE_WRITE },
+    [VMRI_WR_REG_MR] =
+        { ON_CONNECTED, FORM_FRAMES, 0, VMRI_WC_OP_REG_MR, 0, true },
 };
 
 /* NULL: there is none of that number. */
@@ -276,7 +288,10 @@ static uint16_t check_layout(const struct vmri_qp *qp,
           wqe->u.rdma.flush_level > VMRI_FLUSH_LEVEL_MR) )
         return VMRI_VERR_FLAGS;
 
-    if ( op->form == FORM_NONE )
+    if ( op->form == FORM_FRAMES && (is_inline || !indirect) )
+        return VMRI_VERR_FLAGS;
+
+    if ( op->form == FORM_NONE || op->form == FORM_KEY )
     {
         if ( is_inline || indirect )
             return VMRI_VERR_FLAGS;
@@ -310,6 +325,9 @@ static bool length_fits(const struct vmri_qp *qp, const struct operation *op)
          (op->length && tx->wqe.length != op->length) )
         return false;
 
+    if ( op->form == FORM_KEY || op->form == FORM_FRAMES )
+        return !tx->wqe.length;
+
     return tx->data || op->form == FORM_NONE ||
            vmri_cursor_holds(&tx->sgl, tx->wqe.length);
 }
@@ -318,7 +336,8 @@ bool vmri_send_check(struct vmri_qp *qp)
 {
     const struct operation *op = operation_of(qp->tx.wqe.opcode);
     struct vmri_tx *tx = &qp->tx;
-    bool known = op && (op->types & vmri_type_bit(qp));
+    bool known = op && (op->types & vmri_type_bit(qp)) &&
+                 (!op->kernel || qp->rings.kernel);
 
     tx->status = VMRI_WC_LOC_QP_OP_ERR;
     tx->vendor_err = known ? check_layout(qp, op) : VMRI_VERR_OPCODE;

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: fast memory regions: the guest's kernel gives one memory by a request,
+ * without a call, and has it taken away again by another, its own or the peer's.
+ *
+ * Nothing is pinned.  The frames' numbers are kept as they were given, and each
+ * is looked at when a copy comes to it, as those of VMRI_LKEY_FRAMES are.
+ */
+#include "internal.h"
+
+static void fast_release(struct vmri_dev *dev, struct vmri_key *k)
+{
+    vmri_pages_free(dev, &k->range.pages);
+    if ( k->range.pd )
+        vmri_unuse(dev, k->range.pd);
+    vmri_free(dev, k, sizeof(*k));
+    vmri_uncharge(dev, VMRI_RES_MR, 1);
+}
+
+/* One with room for its frames, so that no request needs memory. */
+static int fast_make(struct vmri_dev *dev, const struct vmri_mr_alloc *arg,
+                     struct vmri_key **out)
+{
+    struct vmri_key *k;
+    int ret = vmri_charge(dev, VMRI_RES_MR, 1);
+
+    BUILD_BUG_ON(VMRI_MAX_FAST_FRAMES * sizeof(env_frame_t) > VMRI_PAGE_SIZE);
+
+    if ( ret )
+        return ret;
+
+    k = vmri_alloc(dev, sizeof(*k));
+    if ( !k )
+    {
+        vmri_uncharge(dev, VMRI_RES_MR, 1);
+        return -ENOMEM;
+    }
+
+    k->dev = dev;
+    k->kind = VMRI_KEY_FAST;
+    k->busy = true;
+    ret = vmri_pages_init(dev, &k->range.pages, arg->max_frames);
+    if ( !ret && !vmri_pages_next(dev, &k->range.pages) )
+        ret = -ENOMEM;
+    if ( !ret )
+    {
+        k->range.pd = vmri_use(dev, &dev->pds, arg->pd);
+        ret = k->range.pd ? 0 : -ENOENT;
+    }
+    if ( !ret )
+        ret = vmri_table_reserve(&dev->keys, VMRI_HANDLE_ANY, &k->key);
+
+    if ( ret )
+        fast_release(dev, k);
+    else
+        *out = k;
+
+    return ret;
+}
+
+int vmri_fast_alloc(struct vmri_dev *dev, struct vmri_mr_alloc *arg)
+{
+    struct vmri_key *k;
+    uint32_t key;
+    int ret;
+
+    if ( arg->flags || !arg->max_frames ||
+         arg->max_frames > VMRI_MAX_FAST_FRAMES )
+        return -EINVAL;
+
+    ret = fast_make(dev, arg, &k);
+    if ( ret )
+        return ret;
+
+    key = k->key;
+    ret = vmri_key_publish(k);
+    if ( ret )
+    {
+        vmri_table_release(&dev->keys, key);
+        fast_release(dev, k);
+        return ret;
+    }
+
+    arg->key = key;
+
+    return 0;
+}
+
+void vmri_fast_free(struct vmri_key *k)
+{
+    struct vmri_dev *dev = k->dev;
+
+    vmri_key_kill(k);
+    vmri_table_release(&dev->keys, k->key);
+    fast_release(dev, k);
+}
+
+/* ---- the request ---- */
+
+/* May the fast MR of the request become what it says?  Under dev->lock. */
+static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    uint16_t verr;
+
+    *out = vmri_key_peek(qp, wqe->u.reg.key, VMRI_KEY_FAST, &verr);
+    if ( verr )
+        return verr;
+
+    if ( (*out)->live )
+        return VMRI_VERR_STATE;
+    if ( !vmri_key_renames(wqe->u.reg.key, wqe->u.reg.new_key) )
+        return VMRI_VERR_KEY;
+    if ( (wqe->u.reg.access & ~VMRI_ACCESS_MR) || wqe->u.reg.reserved )
+        return VMRI_VERR_FLAGS;
+    if ( !vmri_rights_valid(wqe->u.reg.access) )
+        return VMRI_VERR_RIGHTS;
+    if ( wqe->num_sge > (*out)->range.pages.chunks.nr )
+        return VMRI_VERR_SGES;
+    if ( !vmri_bounds_valid(wqe->u.reg.iova, wqe->u.reg.length) ||
+         wqe->u.reg.offset >= VMRI_PAGE_SIZE ||
+         wqe->u.reg.length > (uint64_t)wqe->num_sge << VMRI_PAGE_SHIFT ||
+         PFN_UP(wqe->u.reg.offset + wqe->u.reg.length) != wqe->num_sge )
+        return VMRI_VERR_BOUNDS;
+
+    return VMRI_VERR_NONE;
+}
+
+/* The frames' numbers, out of the request's entries. */
+static bool take_frames(struct vmri_key *k, struct vmri_cursor *sgl)
+{
+    struct vmri_pages *p = &k->range.pages;
+
+    p->nr = sgl->num;
+    p->filled = 0;
+
+    while ( vmri_cursor_next(sgl) )
+    {
+        const struct vmri_sge *sge = &sgl->cur;
+
+        if ( (sge->addr & (VMRI_PAGE_SIZE - 1)) || sge->length || sge->lkey )
+            return false;
+
+        *vmri_pages_next(k->dev, p) = sge->addr >> VMRI_PAGE_SHIFT;
+        p->filled++;
+    }
+
+    return true;
+}
+
+uint16_t vmri_fast_register(struct vmri_qp *qp)
+{
+    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    struct vmri_dev *dev = qp->dev;
+    struct vmri_key *k;
+    uint16_t verr;
+
+    env_lock(&dev->lock);
+    verr = check_register(qp, &k);
+    if ( !verr )
+        k->busy = true;
+    env_unlock(&dev->lock);
+
+    if ( verr )
+        return verr;
+
+    if ( take_frames(k, &qp->tx.sgl) )
+    {
+        k->range.access = wqe->u.reg.access | VMRI_KEY_LOCAL_KERNEL;
+        k->range.iova = wqe->u.reg.iova;
+        k->range.length = wqe->u.reg.length;
+        k->range.offset = wqe->u.reg.offset;
+    }
+    else
+        verr = VMRI_VERR_FRAME;
+
+    env_lock(&dev->lock);
+    if ( !verr )
+    {
+        vmri_table_rename(&dev->keys, k->key, wqe->u.reg.new_key);
+        k->key = wqe->u.reg.new_key;
+        k->live = true;
+        vmri_table_live(&dev->keys, k->key);
+    }
+    k->busy = false;
+    env_unlock(&dev->lock);
+
+    return verr;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
