@@ -15,6 +15,7 @@
 #define VMRI_OP_ctl_list	0x8002	/* struct vmri_ctl_info */
 #define VMRI_OP_ctl_limits	0x8003	/* struct vmri_ctl_limits */
 #define VMRI_OP_ctl_stats	0x8004	/* struct vmri_ctl_stats */
+#define VMRI_OP_ctl_port	0x8005	/* struct vmri_ctl_port */
 #define VMRI_OP_ctl_dump	0x8006	/* struct vmri_ctl_dump */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
@@ -67,7 +68,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_attach, 32);
 
 /*
  * Take it away again, whatever the guest does with it: its objects are
- * destroyed, its peers see it gone.  -ENODEV: there is none.
+ * destroyed, its peers see it gone.  A guest that has it in use is told by a
+ * VMRI_EVENT_DEVICE_FATAL before anything of that.  -ENODEV: there is none.
  */
 struct vmri_ctl_detach {
 	uint32_t domid;			/* IN */
@@ -144,6 +146,38 @@ struct vmri_ctl_stats {
 	struct vmri_qp_counters type[VMRI_STAT_MAX];
 };
 VMRI_ASSERT_SIZE(vmri_ctl_stats, 648);
+
+/*
+ * Change what `mask` names of a device's port, and tell all.  What then is
+ * another than before raises its event in the guest, at most one of a kind:
+ * PORT_ERR when the port ceases to be active, PORT_ACTIVE when it becomes so,
+ * LID_CHANGE, SM_CHANGE, PKEY_CHANGE, GID_CHANGE, and with REREGISTER a
+ * CLIENT_REREGISTER.  While the port is not active no packet comes in or goes
+ * out, not even to itself.
+ * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: an unknown
+ * bit or a value out of range; -EEXIST: the fabric has a device with this LID;
+ * -ENOMEM.  Nothing changes then.
+ */
+struct vmri_ctl_port {
+	uint32_t domid;			/* IN */
+	uint32_t dev_id;		/* IN */
+	uint32_t mask;			/* IN: VMRI_PORTA_* */
+	uint8_t state;			/* IN: if in mask; OUT; as all below */
+	uint8_t reserved0;
+	uint16_t pkey;			/* not partition 0 */
+	uint16_t lid;			/* 1 .. VMRI_LID_MAX */
+	uint16_t sm_lid;		/* IN: 0 for the port's own LID */
+	uint32_t reserved1;
+	uint64_t gid_prefix;		/* host byte order */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_port, 32);
+#define VMRI_PORTA_STATE	0x01U
+#define VMRI_PORTA_LID		0x02U
+#define VMRI_PORTA_SM_LID	0x04U
+#define VMRI_PORTA_PKEY		0x08U
+#define VMRI_PORTA_GID_PREFIX	0x10U
+#define VMRI_PORTA_REREGISTER	0x20U
+#define VMRI_PORTA_ALL		0x3fU
 
 /*
  * One object of a device: the first of a kind at or after `index`, at this

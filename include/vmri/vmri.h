@@ -113,8 +113,8 @@ struct vmri_dev_attr {
 	uint32_t fabric;		/* 24-bit id */
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint16_t pkey;			/* P_Key table: one entry */
-	uint8_t port_state;		/* IBTA PortState: 1 down .. 4 active */
+	uint16_t pkey;			/* P_Key table: this one entry */
+	uint8_t port_state;		/* VMRI_PORT_*: IBTA's PortState */
 	uint8_t mtu;			/* IBTA code: 5 is 4096 bytes */
 	uint32_t max_pd;
 	uint32_t max_eq;
@@ -141,6 +141,10 @@ struct vmri_dev_attr {
 	uint64_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_dev_attr, 152);
+#define VMRI_PORT_DOWN		1
+#define VMRI_PORT_INIT		2
+#define VMRI_PORT_ARMED		3
+#define VMRI_PORT_ACTIVE	4
 
 /*
  * VMRI_OP_dev_create: take the device that dom0 attached into use.
@@ -576,8 +580,8 @@ struct vmri_counters {
 	uint64_t rnr;			/* times a send found no receive */
 	uint64_t retries;		/* times a send found no peer */
 	uint64_t ud_drops;		/* UD, UC: messages that reached nobody */
-	uint64_t qkey_violations;
-	uint64_t reserved;
+	uint64_t qkey_violations;	/* datagrams that came in with a wrong one */
+	uint64_t pkey_violations;	/* packets that came in with a wrong one */
 };
 VMRI_ASSERT_SIZE(vmri_counters, 128);
 

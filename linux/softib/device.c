@@ -88,12 +88,16 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 static int softib_query_gid(struct ib_device *ibdev, u32 port, int index,
 			    union ib_gid *gid)
 {
-	const struct vmri_dev_attr *attr = &to_softib_dev(ibdev)->attr;
+	struct vmri_dev_attr attr;
+	int ret;
 
 	if (index)
 		return -EINVAL;
-	gid->global.subnet_prefix = cpu_to_be64(attr->gid_prefix);
-	gid->global.interface_id = cpu_to_be64(attr->port_guid);
+	ret = softib_call(to_softib_dev(ibdev), VMRI_OP_dev_query, &attr);
+	if (ret)
+		return ret;
+	gid->global.subnet_prefix = cpu_to_be64(attr.gid_prefix);
+	gid->global.interface_id = cpu_to_be64(attr.port_guid);
 	return 0;
 }
 

@@ -100,6 +100,21 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 	case VMRI_EVENT_DEVICE_FATAL:
 		softib_port_event(dev, IB_EVENT_DEVICE_FATAL);
 		break;
+	case VMRI_EVENT_LID_CHANGE:
+		softib_port_event(dev, IB_EVENT_LID_CHANGE);
+		break;
+	case VMRI_EVENT_PKEY_CHANGE:
+		softib_port_event(dev, IB_EVENT_PKEY_CHANGE);
+		break;
+	case VMRI_EVENT_SM_CHANGE:
+		softib_port_event(dev, IB_EVENT_SM_CHANGE);
+		break;
+	case VMRI_EVENT_CLIENT_REREGISTER:
+		softib_port_event(dev, IB_EVENT_CLIENT_REREGISTER);
+		break;
+	case VMRI_EVENT_GID_CHANGE:
+		softib_port_event(dev, IB_EVENT_GID_CHANGE);
+		break;
 	}
 }
 
@@ -167,6 +182,8 @@ static int softib_eq_create(struct softib_eq *eq, unsigned int cpu)
 {
 	struct vmri_eq_create cmd = {
 		.log2_entries = SOFTIB_EQ_LOG2_ENTRIES,
+		/* Events of the port and the device come to the first one. */
+		.flags = eq == eq->dev->eqs ? VMRI_EQF_PORT : 0,
 		.vcpu = xen_vcpu_nr(cpu),
 	};
 	int ret;

@@ -103,6 +103,11 @@ int call_info(struct vmri_ctl_info *info)
     return vmri_op(VMRI_OP_ctl_list, info, sizeof(*info));
 }
 
+int call_port(struct vmri_ctl_port *port)
+{
+    return vmri_op(VMRI_OP_ctl_port, port, sizeof(*port));
+}
+
 int call_limits(struct vmri_ctl_limits *limits)
 {
     return vmri_op(VMRI_OP_ctl_limits, limits, sizeof(*limits));

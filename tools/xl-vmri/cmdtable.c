@@ -44,6 +44,14 @@ static const struct command commands[] = {
         .run = cmd_limits,
     },
     {
+        .name = "port",
+        .synopsis = "DOMAIN [ID] [SETTING...]",
+        .help = "show, or change and show, a port: up, down, lid=N, sm-lid=N,\n"
+                "      pkey=N, gid-prefix=N, reregister",
+        .min_args = 1, .max_args = 8,
+        .run = cmd_port,
+    },
+    {
         .name = "stats",
         .synopsis = "[DOMAIN [ID]]",
         .help = "show all that devices count, by type of queue pair too",

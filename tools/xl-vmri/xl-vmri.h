@@ -3,10 +3,10 @@
  * xl-vmri: what its files share.
  *
  * Layers: main.c and cmdtable.c read the command line; attach.c, list.c,
- * limits.c, stats.c, top.c and dump.c are the commands; call.c is the only
- * file that calls the hypervisor, store.c the only one that speaks to xenstore.
- * Those two return 0 or a negative errno and print nothing; a command prints
- * one message and returns an exit code.
+ * limits.c, port.c, stats.c, top.c and dump.c are the commands; call.c is the
+ * only file that calls the hypervisor, store.c the only one that speaks to
+ * xenstore.  Those two return 0 or a negative errno and print nothing; a
+ * command prints one message and returns an exit code.
  */
 #ifndef XL_VMRI_H
 #define XL_VMRI_H
@@ -62,12 +62,13 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, list.c, limits.c, stats.c, top.c, dump.c */
+/* attach.c, list.c, limits.c, port.c, stats.c, top.c, dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
 int cmd_list(const struct options *opt, int argc, char **argv);
 int cmd_info(const struct options *opt, int argc, char **argv);
 int cmd_limits(const struct options *opt, int argc, char **argv);
+int cmd_port(const struct options *opt, int argc, char **argv);
 int cmd_stats(const struct options *opt, int argc, char **argv);
 int cmd_top(const struct options *opt, int argc, char **argv);
 int cmd_dump(const struct options *opt, int argc, char **argv);
@@ -133,6 +134,8 @@ int call_info_next(struct vmri_ctl_info *info);
 int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
 
 int call_limits(struct vmri_ctl_limits *limits);
+/* -EEXIST: the LID is taken; -ENODEV. */
+int call_port(struct vmri_ctl_port *port);
 int call_stats(struct vmri_ctl_stats *stats);
 /* The first object at or after object->index, or -ENOENT. */
 int call_dump(struct vmri_ctl_dump *object);

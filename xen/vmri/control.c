@@ -175,6 +175,24 @@ static long ctl_stats(uint64_t guest)
     return env_copy_to_guest(guest, &arg, sizeof(arg));
 }
 
+static long ctl_port(uint64_t guest)
+{
+    struct vmri_ctl_port arg;
+    struct domain *d;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    ret = target(arg.domid, VMRI_OP_ctl_port, &d);
+    if ( ret )
+        return ret;
+    ret = vmri_port_control(d, &arg);
+    env_domain_put(d);
+
+    return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
+}
+
 static long ctl_dump(uint64_t guest)
 {
     struct vmri_ctl_dump arg;
@@ -218,6 +236,8 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
         return ctl_limits(args);
     case VMRI_OP_ctl_stats:
         return ctl_stats(args);
+    case VMRI_OP_ctl_port:
+        return ctl_port(args);
     case VMRI_OP_ctl_dump:
         return ctl_dump(args);
     default:

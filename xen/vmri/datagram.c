@@ -34,17 +34,15 @@ static void put_be(uint8_t *to, uint64_t v, unsigned int bytes)
 static void make_grh(const struct vmri_qp *qp, const struct vmri_av *av,
                      uint32_t length, struct grh *grh)
 {
-    struct vmri_dev_attr attr;
-
-    vmri_dev_attr(qp->dev, &attr);
+    const struct vmri_dev *dev = qp->dev;
 
     put_be(grh->version_class_flow, (6U << 28) | (av->traffic_class << 20) |
                                     (av->flow_label & 0xfffff), 4);
     put_be(grh->payload_length, length, 2);
     grh->next_header = GRH_NEXT_IBA;
     grh->hop_limit = av->hop_limit;
-    put_be(grh->sgid, attr.gid_prefix, 8);
-    put_be(grh->sgid + 8, attr.port_guid, 8);
+    put_be(grh->sgid, env_load(&dev->port.gid_prefix), 8);
+    put_be(grh->sgid + 8, dev->guid, 8);
     memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
 }
 
@@ -128,7 +126,7 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
                  (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0) |
                  (wqe->u.ud.av.flags & VMRI_AV_GRH ? VMRI_WC_GRH : 0),
         .src_qp = qp->qpn,
-        .slid = qp->dev->lid,
+        .slid = env_load(&qp->dev->lid),
         .sl = wqe->u.ud.av.sl,
     };
     enum vmri_step rc = VMRI_STEP_DONE;
@@ -208,7 +206,8 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     /* Subnet management packets do not leave the domain. */
     if ( qp->type != VMRI_QPT_SMI )
         dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
-    if ( dev && env_domain_running(dev->domain) )
+    if ( dev && env_domain_running(dev->domain) &&
+         vmri_port_reaches(qp->dev, dev) )
         peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
 
     if ( peer )

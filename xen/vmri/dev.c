@@ -9,10 +9,7 @@
  */
 #include "internal.h"
 
-#define GID_PREFIX          0xfe80000000000000ULL   /* IBTA's default subnet */
 #define CLOSE_MAX           32      /* objects that one call destroys */
-#define PKEY_DEFAULT        0xffffU
-#define PORT_ACTIVE         4
 #define MTU_4096            5
 
 /*
@@ -91,6 +88,7 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
     for ( kind = 0; kind < VMRI_RES_NR; kind++ )
         if ( (t = vmri_dev_table(dev, kind)) != NULL )
             vmri_table_init(t, tables[kind].format, 0, dev, kind);
+    vmri_port_init(&dev->port);
     vmri_park_init(&dev->park);
     *out = dev;
 
@@ -258,6 +256,13 @@ static struct vmri_dev *find_visible(struct vmri_domain *vd, uint32_t dev_id)
     return dev;
 }
 
+struct vmri_dev *vmri_dev_find(struct domain *d, uint32_t dev_id)
+{
+    struct vmri_domain *vd = *env_domain_state(d);
+
+    return vd ? find_visible(vd, dev_id) : NULL;
+}
+
 int vmri_dev_detach(struct domain *d, uint32_t dev_id, bool again)
 {
     struct vmri_domain *vd;
@@ -272,7 +277,11 @@ int vmri_dev_detach(struct domain *d, uint32_t dev_id, bool again)
     {
         dev = find_visible(vd, dev_id);
         if ( dev )
+        {
+            if ( env_load(&dev->in_use) )
+                vmri_port_event(dev, VMRI_EVENT_DEVICE_FATAL);
             dev_hide(dev);
+        }
     }
 
     if ( !dev )
@@ -449,13 +458,13 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .node_guid = dev->guid,
         .sys_image_guid = dev->guid,
         .port_guid = dev->guid,
-        .gid_prefix = GID_PREFIX,
+        .gid_prefix = env_load(&dev->port.gid_prefix),
         .max_mr_size = min_t(uint64_t, pages, ~0U) << VMRI_PAGE_SHIFT,
         .fabric = dev->fabric->id,
-        .lid = dev->lid,
-        .sm_lid = dev->lid,
-        .pkey = PKEY_DEFAULT,
-        .port_state = PORT_ACTIVE,
+        .lid = env_load(&dev->lid),
+        .sm_lid = vmri_port_sm_lid(dev),
+        .pkey = env_load(&dev->port.pkey),
+        .port_state = env_load(&dev->port.state),
         .mtu = MTU_4096,
         .max_pd = most(dev, VMRI_RES_PD),
         .max_eq = most(dev, VMRI_RES_EQ),

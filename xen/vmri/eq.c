@@ -121,15 +121,22 @@ void vmri_source_init(struct vmri_source *s, uint32_t id)
     s->pending = 0;
 }
 
-void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s)
+void vmri_source_forget(struct vmri_eq *eq, struct vmri_source *s,
+                        uint32_t types)
 {
     env_lock(&eq->lock);
-    if ( s->pending )
+    if ( s->pending & types )
     {
-        list_del(&s->waiting);
-        s->pending = 0;
+        s->pending &= ~types;
+        if ( !s->pending )
+            list_del(&s->waiting);
     }
     env_unlock(&eq->lock);
+}
+
+void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s)
+{
+    vmri_source_forget(eq, s, ~0U);
 }
 
 static void eq_free(struct vmri_dev *dev, struct vmri_eq *eq)
@@ -185,10 +192,16 @@ static int eq_show(struct vmri_dev *dev, struct vmri_eq *eq,
 
     arg->handle = eq->handle;
     arg->port = port;
+    ret = arg->flags & VMRI_EQF_PORT ? vmri_port_bind(dev, eq) : 0;
+    if ( ret )
+        goto release;
+
     ret = vmri_publish(dev, &dev->eqs, eq->handle, eq);
     if ( !ret )
         return 0;
 
+    vmri_port_unbind(dev, eq);
+ release:
     vmri_table_release(&dev->eqs, eq->handle);
  free_port:
     env_port_free(dev->domain, port);
@@ -203,7 +216,8 @@ int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg,
     int ret;
 
     if ( arg->log2_entries < EQ_MIN_LOG2 || arg->log2_entries > EQ_MAX_LOG2 ||
-         arg->flags || arg->reserved0[0] || arg->reserved0[1] )
+         (arg->flags & ~VMRI_EQF_PORT) || arg->reserved0[0] ||
+         arg->reserved0[1] )
         return -EINVAL;
 
     ret = vmri_charge(dev, VMRI_RES_EQ, 1);
@@ -235,6 +249,7 @@ int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle)
         return ret;
 
     eq = obj;
+    vmri_port_unbind(dev, eq);
     env_port_free(dev->domain, eq->port);
     vmri_table_release(&dev->eqs, handle);
     eq_free(dev, eq);

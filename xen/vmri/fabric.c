@@ -93,6 +93,22 @@ void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev)
     vmri_table_release(&f->lids, dev->lid);
 }
 
+int vmri_fabric_move(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t lid)
+{
+    uint32_t taken;
+    int ret = vmri_table_reserve(&f->lids, lid, &taken);
+
+    if ( ret )
+        return ret == -EBUSY ? -EEXIST : ret;
+
+    /* Who refers to it gives that back by its LID: so none does by now. */
+    vmri_fabric_remove(f, dev);
+    env_store(&dev->lid, lid);
+    vmri_table_publish(&f->lids, lid, dev);
+
+    return 0;
+}
+
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid)
 {
     return vmri_table_get(&f->lids, lid);
@@ -100,7 +116,7 @@ struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid)
 
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev)
 {
-    struct vmri_dev *found = vmri_fabric_peer(f, dev->lid);
+    struct vmri_dev *found = vmri_fabric_peer(f, env_load(&dev->lid));
 
     if ( found && found != dev )
     {

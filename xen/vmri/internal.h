@@ -217,7 +217,18 @@ void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
  */
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle);
 
+/*
+ * Something that raises events.  An event that finds the EQ full stays pending
+ * here and its source on the EQ's list, so none is lost.  Types below 32.
+ */
+struct vmri_source {
+    uint32_t id;                /* goes into the entries */
+    uint32_t pending;           /* by eq->lock: bits of VMRI_EVENT_* */
+    struct list_head waiting;   /* by eq->lock */
+};
+
 #include "mcg.h"
+#include "port.h"
 
 /* ---- devices, domains, fabrics ---- */
 
@@ -263,9 +274,10 @@ struct vmri_dev {
     struct vmri_fabric *fabric;
     uint64_t guid;
     uint32_t id;
-    uint16_t lid;
 
     env_lock_t lock;            /* LEVEL_DEV */
+    uint16_t lid;               /* by vmri_control_lock; read without, too */
+    struct vmri_port port;
     bool in_use;                /* by lock: objects may be created */
     bool closing;               /* by lock: being emptied */
     uint64_t usage[VMRI_RES_NR];/* atomic: what its objects have */
@@ -344,6 +356,11 @@ int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev,
                     uint16_t want);
 /* Hide it again: on return no peer's call refers to it. */
 void vmri_fabric_remove(struct vmri_fabric *f, struct vmri_dev *dev);
+/*
+ * Another LID; for a moment it has none.  -EEXIST: taken; -ENOMEM.
+ */
+int vmri_fabric_move(struct vmri_fabric *f, struct vmri_dev *dev,
+                     uint16_t lid);
 /* The device with a LID, with a reference, or NULL. */
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
@@ -393,6 +410,11 @@ int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg);
  * -ENODEV: there is none; -EBUSY: another call is at it.
  */
 int vmri_dev_detach(struct domain *d, uint32_t dev_id, bool again);
+/*
+ * The domain's device.  Under vmri_control_lock, which keeps it: there is no
+ * reference.  NULL: none, or it is being detached.
+ */
+struct vmri_dev *vmri_dev_find(struct domain *d, uint32_t dev_id);
 /* Detach all devices of a dying domain: 0 or -ERESTART. */
 int vmri_dev_detach_all(struct vmri_domain *vd);
 int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg);
@@ -483,16 +505,6 @@ static inline void *vmri_region_at(const struct vmri_region *r,
 
 /* ---- events (eq.c) ---- */
 
-/*
- * Something that raises events.  An event that finds the EQ full stays pending
- * here and its source on the EQ's list, so none is lost.  Types below 32.
- */
-struct vmri_source {
-    uint32_t id;                /* goes into the entries */
-    uint32_t pending;           /* by eq->lock: bits of VMRI_EVENT_* */
-    struct list_head waiting;   /* by eq->lock */
-};
-
 struct vmri_eq {
     uint32_t handle;
     uint32_t users;             /* by dev->lock */
@@ -513,7 +525,10 @@ void vmri_source_init(struct vmri_source *s, uint32_t id);
 /* Raise one event; any lock below LEVEL_EQ may be held. */
 void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
                       unsigned int type);
-/* Before the source goes: forget what still waits. */
+/* Forget what still waits of `types`, a bit each. */
+void vmri_source_forget(struct vmri_eq *eq, struct vmri_source *s,
+                        uint32_t types);
+/* Before the source goes: forget all that still waits. */
 void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s);
 
 /* ---- completion queues (cq.c) ---- */

@@ -14,21 +14,21 @@
 #define DELIVERY_COST   1024U
 
 /* The attachment's QP with references, or NULL when nothing reaches it. */
-static struct vmri_qp *hold(struct vmri_fabric *f,
+static struct vmri_qp *hold(const struct vmri_dev *from,
                             const struct vmri_attachment *a)
 {
     struct vmri_dev *dev = a->qp->dev;
-    struct vmri_qp *qp;
+    struct vmri_qp *peer = NULL;
 
-    if ( !vmri_fabric_hold(f, dev) )
+    if ( !vmri_fabric_hold(from->fabric, dev) )
         return NULL;
 
-    qp = env_domain_running(dev->domain) ? vmri_table_get(&dev->qps,
-                                                          a->qp->qpn) : NULL;
-    if ( !qp )
+    if ( env_domain_running(dev->domain) && vmri_port_reaches(from, dev) )
+        peer = vmri_table_get(&dev->qps, a->qp->qpn);
+    if ( !peer )
         vmri_fabric_peer_put(dev);
 
-    return qp;
+    return peer;
 }
 
 static void release(struct vmri_qp *peer)
@@ -61,7 +61,7 @@ static bool next_peer(struct vmri_qp *qp, struct vmri_group *g,
     {
         tx->group_next = a->number + 1;
         if ( !a->qp->block_loopback || a->qp->dev != qp->dev )
-            *peer = hold(qp->dev->fabric, a);
+            *peer = hold(qp->dev, a);
     }
     env_unlock(&g->lock);
 

@@ -218,7 +218,7 @@ static inline bool vmri_qp_faces(const struct vmri_qp *qp,
 {
     return qp->type == vmri_qp_peer_type(peer) &&
            qp->attr.dest_qpn == peer->qpn &&
-           qp->attr.av.dlid == peer->dev->lid;
+           qp->attr.av.dlid == env_load(&peer->dev->lid);
 }
 static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 {

@@ -9,6 +9,9 @@
  */
 #include "internal.h"
 
+/* How long a queue rests that waits for a silent port without a time-out. */
+#define LOOK_AGAIN_NS   1000000000ULL
+
 /* IBTA 1.4, 9.7.5.2.8, table 45: the RNR NAK timer, in units of 10 us. */
 static uint64_t rnr_timer_ns(unsigned int code)
 {
@@ -94,7 +97,7 @@ struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
     if ( !dev )
         return NULL;
 
-    peer = env_domain_running(dev->domain)
+    peer = env_domain_running(dev->domain) && vmri_port_reaches(qp->dev, dev)
            ? vmri_table_get(&dev->qps, qp->attr.dest_qpn) : NULL;
     if ( !peer )
         goto none;
@@ -133,6 +136,19 @@ void vmri_peer_put(struct vmri_qp *peer)
     vmri_fabric_peer_put(dev);
 }
 
+/* Is it for a port?  One that becomes active wakes nobody. */
+static bool port_silent(const struct vmri_qp *qp)
+{
+    struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric,
+                                            qp->attr.av.dlid);
+    bool silent = dev && !vmri_port_reaches(qp->dev, dev);
+
+    if ( dev )
+        vmri_fabric_peer_put(dev);
+
+    return silent;
+}
+
 /*
  * Nobody answers: wait for the time-out, or until the peer connects.  The
  * second look closes the race with a peer that got ready before we were
@@ -141,6 +157,7 @@ void vmri_peer_put(struct vmri_qp *peer)
 static enum vmri_step wait_for_peer(struct vmri_qp *qp)
 {
     struct vmri_qp *peer;
+    uint64_t until;
 
     if ( vmri_qp_unreliable(qp) )
     {
@@ -153,7 +170,11 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
                      timeout_ns(qp->attr.timeout)) )
         return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
-    vmri_park_add(qp, VMRI_PARK_PEER, qp->tx.silent_until);
+    until = qp->tx.silent_until;
+    if ( until == VMRI_FOREVER && port_silent(qp) )
+        until = env_now() + LOOK_AGAIN_NS;
+
+    vmri_park_add(qp, VMRI_PARK_PEER, until);
     env_mb();
     peer = vmri_peer_get(qp);
     if ( !peer )

@@ -169,6 +169,35 @@ static int limits(struct vmri_ctl_limits *l)
     return 0;
 }
 
+static int port(struct vmri_ctl_port *p)
+{
+    struct vmri_ctl_port *have = &fake_call.port;
+    unsigned int i = position(p->domid, p->dev_id);
+
+    if (fake_call.port_errno)
+        return fake_call.port_errno;
+    if (!exists(i, p->domid, p->dev_id))
+        return ENODEV;
+    if (p->mask & VMRI_PORTA_LID &&
+        lid_taken(fake_call.devices[i].fabric, p->lid))
+        return EEXIST;
+    if (p->mask & VMRI_PORTA_STATE)
+        have->state = p->state;
+    if (p->mask & VMRI_PORTA_LID)
+        have->lid = p->lid;
+    if (p->mask & VMRI_PORTA_SM_LID)
+        have->sm_lid = p->sm_lid;
+    if (p->mask & VMRI_PORTA_PKEY)
+        have->pkey = p->pkey;
+    if (p->mask & VMRI_PORTA_GID_PREFIX)
+        have->gid_prefix = p->gid_prefix;
+    have->domid = p->domid;
+    have->dev_id = p->dev_id;
+    have->mask = p->mask;
+    *p = *have;
+    return 0;
+}
+
 static int stats(struct vmri_ctl_stats *s)
 {
     unsigned int i = position(s->domid, s->dev_id);
@@ -229,6 +258,9 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
         break;
     case VMRI_OP_ctl_limits:
         errno = limits(p);
+        break;
+    case VMRI_OP_ctl_port:
+        errno = port(p);
         break;
     case VMRI_OP_ctl_stats:
         errno = stats(p);

@@ -22,6 +22,8 @@ struct fake_call {
     struct vmri_ctl_info devices[16];   /* in order of domid, dev_id */
     struct vmri_qp_counters types[VMRI_STAT_MAX];   /* of every device */
     struct vmri_ctl_limits limits;      /* of every domain */
+    int port_errno;
+    struct vmri_ctl_port port;      /* of every device; the last mask */
     int limits_errno, stats_errno, dump_errno;
     struct vmri_ctl_dump objects[8];    /* of every device */
     unsigned int num_objects;

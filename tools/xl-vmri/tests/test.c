@@ -151,6 +151,18 @@ static void test_bad_usage(void)
         { "limits d1 bytes=257T", "bytes: 257 is out of range (0 to 256)" },
         { "limits d1 qps=1 qps=2", "qps is given twice" },
         { "limits d1 --batch", "limits does not take this option" },
+        { "port", "too few arguments: port DOMAIN" },
+        { "port d1 64", "id: 64 is out of range (0 to 63)" },
+        { "port d1 sideways", "\"sideways\" is not one of up, down" },
+        { "port d1 lid", "\"lid\" is not one of" },
+        { "port d1 up=1", "\"up=1\" is not one of" },
+        { "port d1 up 0", "\"0\" is not one of" },
+        { "port d1 up down", "the state is given twice" },
+        { "port d1 lid=1 lid=2", "lid is given twice" },
+        { "port d1 lid=0", "lid: 0 is out of range (1 to 49151)" },
+        { "port d1 sm-lid=0xc000", "sm-lid: 0xc000 is out of range" },
+        { "port d1 pkey=0x8000", "pkey: 0x8000 names no partition" },
+        { "port d1 gid-prefix=0xff00000000000000", "is out of range" },
         { "stats d1 0 0", "too many arguments: stats [DOMAIN [ID]]" },
         { "stats d1 64", "id: 64 is out of range (0 to 63)" },
         { "dump", "too few arguments: dump DOMAIN [ID]" },
@@ -490,6 +502,43 @@ static void test_info(void)
     CHECK(out[0] == '{' && run("info d1 -j") == RC_OK && out[0] == '[');
 }
 
+static void test_port(void)
+{
+    reset();
+    fake_call.port = (struct vmri_ctl_port){
+        .state = 4, .lid = 1, .sm_lid = 1, .pkey = 0xffff,
+        .gid_prefix = 0xfe80000000000000,
+    };
+
+    CHECK(run("port d1") == RC_FAILURE && says("d1 (1) has no device\n"));
+    CHECK(run("attach d1") == RC_OK && run("attach d2") == RC_OK);
+    CHECK(run("port d1") == RC_OK && fake_call.port.mask == 0);
+    CHECK(prints("d1 (1): device 0, port active, LID 1, SM LID 1, P_Key 0xffff, "
+                 "GID prefix fe80:0000:0000:0000\n"));
+
+    CHECK(run("port d1 down") == RC_OK && prints("port down"));
+    CHECK(fake_call.port.mask == VMRI_PORTA_STATE);
+    CHECK(run("port 1 0 up lid=7 sm-lid=0 pkey=0x7fff gid-prefix=5 reregister")
+          == RC_OK);
+    CHECK(fake_call.port.mask == VMRI_PORTA_ALL);
+    CHECK(prints("port active, LID 7, SM LID 0, P_Key 0x7fff, "
+                 "GID prefix 0000:0000:0000:0005\n"));
+    CHECK(run("-j port d1 sm-lid=9") == RC_OK && out[0] == '{');
+    CHECK(prints("\"state\": \"active\"") && prints("\"sm_lid\": 9"));
+    CHECK(prints("\"gid_prefix\": \"0000:0000:0000:0005\""));
+
+    CHECK(run("port d1 lid=2") == RC_FAILURE && says("LID 2 belongs to another"));
+    CHECK(run("port d1 3 up") == RC_FAILURE && says("d1 (1) has no device 3"));
+    CHECK(run("attach d1") == RC_OK);
+    CHECK(run("port d1 up") == RC_FAILURE && says("more than one device"));
+    CHECK(run("port d1 1 up") == RC_OK && prints("device 1"));
+    fake_call.port_errno = ESRCH;
+    CHECK(run("port d1 1 up") == RC_FAILURE && says("is going away"));
+    fake_call.port_errno = EPERM;
+    CHECK(run("port d1 1 up") == RC_FAILURE && says("cannot change the port"));
+    CHECK(run("port d1 1") == RC_FAILURE && says("cannot look up the port"));
+}
+
 static void test_limits(void)
 {
     reset();
@@ -650,6 +699,7 @@ int main(void)
     test_list();
     test_info();
     test_limits();
+    test_port();
     test_stats();
     test_dump();
     test_top();

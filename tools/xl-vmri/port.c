@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * port: what a device's port is, and what its guest is told of changes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "xl-vmri.h"
+
+/* Words that say all themselves, and those that a value follows. */
+static const struct setting {
+    const char *name;
+    uint32_t attr;              /* VMRI_PORTA_* */
+    bool takes_value;
+    uint64_t min, max;          /* the first is what a word without value says */
+} settings[] = {
+    { "up", VMRI_PORTA_STATE, false, VMRI_PORT_ACTIVE, 0 },
+    { "down", VMRI_PORTA_STATE, false, VMRI_PORT_DOWN, 0 },
+    { "reregister", VMRI_PORTA_REREGISTER, false, 0, 0 },
+    { "lid", VMRI_PORTA_LID, true, 1, VMRI_LID_MAX },
+    { "sm-lid", VMRI_PORTA_SM_LID, true, 0, VMRI_LID_MAX },
+    { "pkey", VMRI_PORTA_PKEY, true, 1, 0xffff },
+    { "gid-prefix", VMRI_PORTA_GID_PREFIX, true, 0, 0xfeffffffffffffffULL },
+};
+
+static const struct setting *find_setting(const char *word)
+{
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(settings); i++)
+        if (length == strlen(settings[i].name) &&
+            !strncmp(word, settings[i].name, length) &&
+            settings[i].takes_value == !!equals)
+            return &settings[i];
+    return NULL;
+}
+
+static void set(struct vmri_ctl_port *port, uint32_t attr, uint64_t value)
+{
+    port->mask |= attr;
+    switch (attr) {
+    case VMRI_PORTA_STATE:
+        port->state = value;
+        break;
+    case VMRI_PORTA_LID:
+        port->lid = value;
+        break;
+    case VMRI_PORTA_SM_LID:
+        port->sm_lid = value;
+        break;
+    case VMRI_PORTA_PKEY:
+        port->pkey = value;
+        break;
+    case VMRI_PORTA_GID_PREFIX:
+        port->gid_prefix = value;
+        break;
+    }
+}
+
+static bool parse_word(const char *word, struct vmri_ctl_port *port)
+{
+    const struct setting *s = find_setting(word);
+    uint64_t value;
+
+    if (!s) {
+        report("\"%s\" is not one of up, down, reregister, lid=N, sm-lid=N, "
+               "pkey=N, gid-prefix=N", word);
+        return false;
+    }
+    if (port->mask & s->attr) {
+        report("%s is given twice",
+               s->attr == VMRI_PORTA_STATE ? "the state" : s->name);
+        return false;
+    }
+    value = s->min;
+    if (s->takes_value && !parse_number(s->name, strchr(word, '=') + 1, s->min,
+                                        s->max, &value))
+        return false;
+    if (s->attr == VMRI_PORTA_PKEY && !(value & 0x7fff)) {
+        report("pkey: 0x%04x names no partition", (unsigned int)value);
+        return false;
+    }
+    set(port, s->attr, value);
+    return true;
+}
+
+static bool is_id(const char *word)
+{
+    return *word >= '0' && *word <= '9';
+}
+
+/* The words after the domain; dev_id is VMRI_DEV_ANY when they name none. */
+static bool parse_port(int argc, char **argv, struct vmri_ctl_port *port)
+{
+    int i = 0;
+
+    port->dev_id = VMRI_DEV_ANY;
+    if (argc && is_id(argv[0]) && !parse_dev_id(argv[i++], &port->dev_id))
+        return false;
+    for (; i < argc; i++)
+        if (!parse_word(argv[i], port))
+            return false;
+    return true;
+}
+
+/* The domain's only device. */
+static bool find_device(uint32_t domid, uint32_t *dev_id)
+{
+    struct vmri_ctl_info info = { .domid = domid };
+    int rc = call_info(&info);
+
+    if (rc == -ENOENT || (!rc && info.domid != domid)) {
+        report("%s has no device", domain_text(domid));
+        return false;
+    }
+    if (rc) {
+        report("cannot look up the device of %s: %s", domain_text(domid),
+               error_text(rc));
+        return false;
+    }
+
+    *dev_id = info.dev_id;
+    if (!call_info_next(&info) && info.domid == domid) {
+        report("%s has more than one device: name one", domain_text(domid));
+        return false;
+    }
+    return true;
+}
+
+static void report_port(const struct vmri_ctl_port *port, int rc)
+{
+    switch (-rc) {
+    case ESRCH:
+        report("%s is going away", domain_text(port->domid));
+        break;
+    case ENODEV:
+        report("%s has no device %u", domain_text(port->domid), port->dev_id);
+        break;
+    case EEXIST:
+        report("LID %u belongs to another device on the fabric", port->lid);
+        break;
+    default:
+        report("cannot %s the port of device %u of %s: %s",
+               port->mask ? "change" : "look up", port->dev_id,
+               domain_text(port->domid), error_text(rc));
+    }
+}
+
+static const char *port_state_name(uint8_t state)
+{
+    static const char *const names[] = {
+        [VMRI_PORT_DOWN] = "down",
+        [VMRI_PORT_INIT] = "initialize",
+        [VMRI_PORT_ARMED] = "armed",
+        [VMRI_PORT_ACTIVE] = "active",
+    };
+
+    return state < ARRAY_SIZE(names) && names[state] ? names[state] : "?";
+}
+
+static void show_port(const struct options *opt,
+                      const struct vmri_ctl_port *port)
+{
+    struct writer w = { .json = opt->json };
+    char prefix[GUID_TEXT_SIZE];
+
+    guid_text(port->gid_prefix, prefix);
+    if (!opt->json) {
+        printf("%s: device %u, port %s, LID %u, SM LID %u, P_Key 0x%04x, "
+               "GID prefix %s\n", domain_text(port->domid), port->dev_id,
+               port_state_name(port->state), port->lid, port->sm_lid,
+               port->pkey, prefix);
+        return;
+    }
+    writer_open(&w, NULL, '{');
+    write_number(&w, "domid", port->domid);
+    write_number(&w, "id", port->dev_id);
+    write_string(&w, "state", port_state_name(port->state));
+    write_number(&w, "lid", port->lid);
+    write_number(&w, "sm_lid", port->sm_lid);
+    write_number(&w, "pkey", port->pkey);
+    write_string(&w, "gid_prefix", prefix);
+    writer_close(&w, '}');
+}
+
+int cmd_port(const struct options *opt, int argc, char **argv)
+{
+    struct vmri_ctl_port port = { .mask = 0 };
+    int rc;
+
+    if (!parse_port(argc - 1, argv + 1, &port))
+        return RC_USAGE;
+    if (!session_open() || !session_domain(argv[0], &port.domid))
+        return RC_FAILURE;
+    if (port.dev_id == VMRI_DEV_ANY &&
+        !find_device(port.domid, &port.dev_id))
+        return RC_FAILURE;
+
+    rc = call_port(&port);
+    if (rc) {
+        report_port(&port, rc);
+        return RC_FAILURE;
+    }
+    show_port(opt, &port);
+    return RC_OK;
+}

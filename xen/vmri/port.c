@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: the port of a device: its attributes, which dom0 may change at any
+ * time, and the events that tell the guest so.
+ *
+ * A port that is not active is silence in both directions, nothing else: who
+ * is connected through it runs into time-outs, and goes on if it comes back
+ * before they end.
+ */
+#include "internal.h"
+
+#define GID_PREFIX      0xfe80000000000000ULL   /* IBTA's default subnet */
+#define PKEY_DEFAULT    0xffffU
+#define PKEY_FULL       0x8000U                 /* full member */
+
+void vmri_port_init(struct vmri_port *port)
+{
+    *port = (struct vmri_port){
+        .state = VMRI_PORT_ACTIVE,
+        .pkey = PKEY_DEFAULT,
+        .gid_prefix = GID_PREFIX,
+    };
+    vmri_source_init(&port->source, 0);
+}
+
+uint16_t vmri_port_sm_lid(const struct vmri_dev *dev)
+{
+    return env_load(&dev->port.sm_lid) ?: env_load(&dev->lid);
+}
+
+/* IBTA 1.4, 10.9.3: the same partition, and not two limited members. */
+static bool pkeys_match(uint16_t a, uint16_t b)
+{
+    return !((a ^ b) & ~PKEY_FULL) && ((a | b) & PKEY_FULL);
+}
+
+bool vmri_port_reaches(const struct vmri_dev *from, struct vmri_dev *to)
+{
+    if ( env_load(&from->port.state) != VMRI_PORT_ACTIVE ||
+         env_load(&to->port.state) != VMRI_PORT_ACTIVE )
+        return false;
+
+    if ( likely(pkeys_match(env_load(&from->port.pkey),
+                            env_load(&to->port.pkey))) )
+        return true;
+
+    vmri_count(to, pkey_violations, 1);
+
+    return false;
+}
+
+/* ---- events ---- */
+
+int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq)
+{
+    int ret = -EBUSY;
+
+    env_lock(&dev->lock);
+    if ( !dev->port.eq )
+    {
+        dev->port.eq = eq;
+        ret = 0;
+    }
+    env_unlock(&dev->lock);
+
+    return ret;
+}
+
+void vmri_port_unbind(struct vmri_dev *dev, struct vmri_eq *eq)
+{
+    env_lock(&dev->lock);
+    if ( dev->port.eq == eq )
+    {
+        vmri_source_fini(eq, &dev->port.source);
+        dev->port.eq = NULL;
+    }
+    env_unlock(&dev->lock);
+}
+
+/*
+ * What is not true any more, should it still wait to be told: events that wait
+ * come in the order of their types.
+ */
+static uint32_t outdated(unsigned int type)
+{
+    switch ( type )
+    {
+    case VMRI_EVENT_PORT_ACTIVE:
+        return 1U << VMRI_EVENT_PORT_ERR;
+
+    case VMRI_EVENT_PORT_ERR:
+        return 1U << VMRI_EVENT_PORT_ACTIVE;
+
+    default:
+        return 0;
+    }
+}
+
+void vmri_port_event(struct vmri_dev *dev, unsigned int type)
+{
+    struct vmri_port *port = &dev->port;
+
+    env_lock(&dev->lock);
+    if ( port->eq )
+    {
+        vmri_source_forget(port->eq, &port->source, outdated(type));
+        vmri_event_raise(port->eq, &port->source, type);
+    }
+    env_unlock(&dev->lock);
+}
+
+/* ---- control, under vmri_control_lock ---- */
+
+static void get_all(const struct vmri_dev *dev, struct vmri_ctl_port *arg)
+{
+    arg->state = dev->port.state;
+    arg->pkey = dev->port.pkey;
+    arg->lid = dev->lid;
+    arg->sm_lid = vmri_port_sm_lid(dev);
+    arg->gid_prefix = dev->port.gid_prefix;
+}
+
+static void set_all(struct vmri_port *port, const struct vmri_ctl_port *arg)
+{
+    if ( arg->mask & VMRI_PORTA_STATE )
+        env_store(&port->state, arg->state);
+    if ( arg->mask & VMRI_PORTA_SM_LID )
+        env_store(&port->sm_lid, arg->sm_lid);
+    if ( arg->mask & VMRI_PORTA_PKEY )
+        env_store(&port->pkey, arg->pkey);
+    if ( arg->mask & VMRI_PORTA_GID_PREFIX )
+        env_store(&port->gid_prefix, arg->gid_prefix);
+}
+
+/*
+ * One event for each attribute that is another now (IBTA 1.4, 11.6.3).  A port
+ * that comes up has its attributes by then.
+ */
+static void tell_changes(struct vmri_dev *dev, const struct vmri_ctl_port *old,
+                         const struct vmri_ctl_port *now)
+{
+    const bool was = old->state == VMRI_PORT_ACTIVE;
+    const bool is = now->state == VMRI_PORT_ACTIVE;
+    const struct {
+        unsigned int type;
+        bool raise;
+    } events[] = {
+        { VMRI_EVENT_PORT_ERR, was && !is },
+        { VMRI_EVENT_LID_CHANGE, old->lid != now->lid },
+        { VMRI_EVENT_GID_CHANGE, old->gid_prefix != now->gid_prefix },
+        { VMRI_EVENT_PKEY_CHANGE, old->pkey != now->pkey },
+        { VMRI_EVENT_SM_CHANGE, old->sm_lid != now->sm_lid },
+        { VMRI_EVENT_PORT_ACTIVE, !was && is },
+        { VMRI_EVENT_CLIENT_REREGISTER, now->mask & VMRI_PORTA_REREGISTER },
+    };
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(events); i++ )
+        if ( events[i].raise )
+            vmri_port_event(dev, events[i].type);
+}
+
+static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
+{
+    struct vmri_ctl_port old;
+    int ret = 0;
+
+    get_all(dev, &old);
+    if ( (arg->mask & VMRI_PORTA_LID) && arg->lid != dev->lid )
+        ret = vmri_fabric_move(dev->fabric, dev, arg->lid);
+    if ( ret )
+        return ret;
+
+    set_all(&dev->port, arg);
+    get_all(dev, arg);
+    tell_changes(dev, &old, arg);
+
+    return 0;
+}
+
+static bool unicast(uint16_t lid)
+{
+    return lid && lid <= VMRI_LID_MAX;
+}
+
+static bool values_valid(const struct vmri_ctl_port *arg)
+{
+    const struct {
+        uint32_t attr;
+        bool ok;
+    } check[] = {
+        { VMRI_PORTA_STATE, arg->state >= VMRI_PORT_DOWN &&
+                            arg->state <= VMRI_PORT_ACTIVE },
+        { VMRI_PORTA_LID, unicast(arg->lid) },
+        { VMRI_PORTA_SM_LID, !arg->sm_lid || unicast(arg->sm_lid) },
+        { VMRI_PORTA_PKEY, arg->pkey & ~PKEY_FULL },
+        /* Anything but the prefix of multicast GIDs. */
+        { VMRI_PORTA_GID_PREFIX, arg->gid_prefix >> 56 != 0xff },
+    };
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(check); i++ )
+        if ( (arg->mask & check[i].attr) && !check[i].ok )
+            return false;
+
+    return !(arg->mask & ~VMRI_PORTA_ALL) && !arg->reserved0 &&
+           !arg->reserved1;
+}
+
+int vmri_port_control(struct domain *d, struct vmri_ctl_port *arg)
+{
+    struct vmri_dev *dev;
+    int ret = -ENODEV;
+
+    if ( !values_valid(arg) )
+        return -EINVAL;
+
+    env_lock(&vmri_control_lock);
+    dev = vmri_dev_find(d, arg->dev_id);
+    if ( dev )
+        ret = change(dev, arg);
+    env_unlock(&vmri_control_lock);
+
+    return ret;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: the port of a device.  Included by internal.h, where the locking is
+ * described.
+ */
+#ifndef VMRI_PORT_H
+#define VMRI_PORT_H
+
+struct domain;
+struct vmri_dev;
+struct vmri_eq;
+
+/* The attributes are written under vmri_control_lock and read without. */
+struct vmri_port {
+    uint8_t state;              /* VMRI_PORT_*; only ACTIVE moves packets */
+    uint16_t pkey;
+    uint16_t sm_lid;            /* 0: the port's own LID */
+    uint64_t gid_prefix;
+    struct vmri_eq *eq;         /* by dev->lock: gets the events; or NULL */
+    struct vmri_source source;  /* by eq->lock */
+};
+
+void vmri_port_init(struct vmri_port *port);
+/*
+ * Change what arg->mask names, raise the events of that, and tell all.
+ * -EINVAL, -ENODEV, -EEXIST: the LID is taken; -ENOMEM.  Nothing changes then.
+ */
+int vmri_port_control(struct domain *d, struct vmri_ctl_port *arg);
+/* Let events of port and device go to an EQ.  -EBUSY: another has them. */
+int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq);
+/* No longer, if they did. */
+void vmri_port_unbind(struct vmri_dev *dev, struct vmri_eq *eq);
+/* Raise an event of the port or the device, if there is an EQ for it. */
+void vmri_port_event(struct vmri_dev *dev, unsigned int type);
+uint16_t vmri_port_sm_lid(const struct vmri_dev *dev);
+/*
+ * Does a packet get from one device to another of the same fabric, or into the
+ * same device?  One with a wrong P_Key is counted where it comes in.
+ */
+bool vmri_port_reaches(const struct vmri_dev *from, struct vmri_dev *to);
+
+#endif /* VMRI_PORT_H */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
