@@ -212,6 +212,82 @@ TEST(cq_resize_failures_change_nothing)
         }
 }
 
+#define LARGE   17U             /* log2 of a CQ that takes three calls to pin */
+
+static struct guest_cq *preempted_cq;
+static unsigned int pushed;
+
+static void push_meanwhile(void *unused)
+{
+    (void)unused;
+    CHECK(push(inside(preempted_cq), pushed++));
+}
+
+/* Too long for one call: completions come between the steps, too. */
+TEST(cq_resize_in_steps)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    uint64_t old = cq->gfn, preempts = env_stats.preempts;
+    unsigned int got = 0;
+
+    preempted_cq = cq;
+    while ( pushed < 5 )
+        CHECK(push(inside(cq), pushed++));
+    env_test_on_preempt(20, push_meanwhile, NULL);
+    env_test_preempt(7);
+    CHECK_EQ(cq_resize(cq, LARGE), 0);
+    env_test_preempt(0);
+    CHECK(env_stats.preempts - preempts > 60);
+    CHECK_EQ(env_test_page_refs(g->domain, old), 0);
+    CHECK_EQ(pushed, 6);
+    CHECK(push(inside(cq), pushed++));
+    while ( got < pushed )
+        cq_expect(cq, got++, 0);
+    CHECK_EQ(cq_destroy(cq), 0);
+}
+
+/* Both rings are charged while both are there. */
+TEST(cq_resize_limits)
+{
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    struct vmri_domain *vd = *env_domain_state(g->domain);
+    uint64_t used = vd->usage[VMRI_RES_PINNED];
+
+    vd->limit[VMRI_RES_PINNED] = used + 1;
+    CHECK_EQ(cq_resize(cq, 6), -ENOSPC);
+    CHECK_EQ(cq_resize(cq, 3), 0);
+    CHECK_EQ(vd->usage[VMRI_RES_PINNED], used - 1);
+    CHECK_EQ(cq_resize(cq, 6), 0);
+    CHECK_EQ(vd->usage[VMRI_RES_PINNED], used);
+    CHECK(push(inside(cq), 1));
+    cq_expect(cq, 1, 0);
+}
+
+/* Destroyed under a resize that is to be continued: nothing is left. */
+TEST(cq_resize_of_one_that_goes)
+{
+    static uint64_t list[2049];
+    struct guest *g = guest_new(1);
+    struct guest_cq *cq = guest_cq(g, 6);
+    uint64_t gfn = env_test_pages(g->domain, ARRAY_SIZE(list), true);
+    struct vmri_cq_resize arg = {
+        .handle = cq->handle, .log2_entries = LARGE,
+    };
+
+    guest_frames(&arg.frames, list, gfn, ARRAY_SIZE(list));
+    env_test_expose(list, sizeof(list));
+    CHECK_EQ(guest_call_once(g, VMRI_OP_cq_resize, &arg, sizeof(arg)),
+             -ERESTART);
+    CHECK_EQ(env_test_page_refs(g->domain, gfn), 1);
+    CHECK_EQ(cq_destroy(cq), 0);
+    CHECK_EQ(guest_call_once(g, VMRI_OP_cq_resize | VMRI_CONTINUE, &arg,
+                             sizeof(arg)), -ENOENT);
+    CHECK_EQ(env_test_page_refs(g->domain, gfn), 0);
+    env_test_hide();
+}
+
 /*
  * Its overflow is told as what it is: the CQ's error, and fatal for the queue
  * pairs that have something to say; whatever else they have posted is done.

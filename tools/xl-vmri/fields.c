@@ -45,6 +45,7 @@ static const struct field counter_fields[] = {
     FIELD(vmri_counters, retries),
     FIELD(vmri_counters, ud_drops),
     FIELD(vmri_counters, qkey_violations),
+    FIELD(vmri_counters, pkey_violations),
 };
 
 static const struct field type_fields[] = {

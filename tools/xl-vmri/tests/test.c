@@ -490,11 +490,13 @@ static void test_info(void)
     fake_call.devices[1].usage.n[VMRI_RES_QP] = 21;
     fake_call.devices[1].usage.n[VMRI_RES_BYTES] = 22;
     fake_call.devices[1].counters.qkey_violations = 24;
+    fake_call.devices[1].counters.pkey_violations = 25;
     CHECK(run("info d1 1") == RC_FAILURE && says("d1 (1) has no device 1"));
     CHECK(run("info d1 9") == RC_OK);
     CHECK(prints("\n  qps                   21\n"));
     CHECK(prints("\n  bytes                 22\n"));
     CHECK(prints("\n  qkey_violations       24\n") && !prints("\n\n"));
+    CHECK(prints("\n  pkey_violations       25\n"));
     CHECK(!prints("  devices "));
     CHECK(run("info d1") == RC_OK && prints("\n\ndomain "));
     CHECK(!prints("d2"));
