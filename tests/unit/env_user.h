@@ -41,8 +41,10 @@
 #define ARRAY_SIZE(x)       (sizeof(x) / sizeof((x)[0]))
 #define ROUNDUP(x, a)       (((x) + (a) - 1) & ~((a) - 1))
 
-#define container_of(ptr, type, member) \
-    ((type *)((char *)(ptr) - offsetof(type, member)))
+/* As strict as Xen's about what the pointer points to. */
+#define container_of(ptr, type, member) ({                      \
+    __typeof__(((type *)0)->member) *member_ = (ptr);           \
+    (type *)((char *)member_ - offsetof(type, member)); })
 
 #define BUILD_BUG_ON(cond)  _Static_assert(!(cond), "!(" #cond ")")
 

@@ -114,7 +114,7 @@ static void describe_mr(const struct vmri_key *k, struct vmri_ctl_dump *to)
     to->u.mr.chunks = ((p->nr - 1 + p->bias) >> p->chunk_shift) + 1;
 }
 
-static void describe_mw(const struct vmri_key *k, struct vmri_ctl_dump *to)
+static void describe_mw(struct vmri_key *k, struct vmri_ctl_dump *to)
 {
     const struct vmri_mw *mw = container_of(k, struct vmri_mw, k);
 
@@ -140,8 +140,10 @@ static bool describe_key(struct vmri_dev *dev, struct vmri_ctl_dump *to)
     env_lock(&dev->lock);
     k = vmri_table_peek(&dev->keys, to->handle);
     found = k && !k->busy && mw == (k->kind == VMRI_KEY_MW);
-    if ( found )
-        (mw ? describe_mw : describe_mr)(k, to);
+    if ( found && mw )
+        describe_mw(k, to);
+    else if ( found )
+        describe_mr(k, to);
     env_unlock(&dev->lock);
 
     return found;
