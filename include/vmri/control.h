@@ -189,7 +189,7 @@ VMRI_ASSERT_SIZE(vmri_ctl_port, 32);
 struct vmri_ctl_dump {
 	uint32_t domid;			/* IN */
 	uint32_t dev_id;		/* IN */
-	uint32_t kind;			/* IN: VMRI_RES_*, up to MW */
+	uint32_t kind;			/* IN: VMRI_RES_*, up to MCG */
 	uint32_t index;			/* IN, OUT */
 	uint32_t handle;		/* OUT, as all below */
 	uint32_t users;			/* objects that use it */
@@ -249,6 +249,11 @@ struct vmri_ctl_dump {
 			uint32_t type;
 			uint32_t mr;
 		} mw;
+		struct {
+			uint8_t mgid[16];	/* network order */
+			uint32_t joined;	/* as a member */
+			uint32_t qps;		/* attached, of this device */
+		} mcg;			/* handle: the MLID; users: devices */
 		uint64_t raw[9];
 	} u;
 };

@@ -4,8 +4,8 @@
  *
  * The class is one that Xen does not use; `xentrace -e 0x0100f000` records it,
  * with 0x01001000 objects alone, with 0x01002000 work alone.  Each record has
- * the time stamp counter and the words that are listed, of 32 bits; the first is
- * always the device: domain id << 16 | device id.
+ * the time stamp counter and the words that are listed, of 32 bits; the first
+ * is always the device: domain id << 16 | device id.
  */
 #ifndef VMRI_TRACE_H
 #define VMRI_TRACE_H

@@ -514,10 +514,14 @@ void env_test_advance(uint64_t ns)
 
 /* ---- console ---- */
 
+/* For the console's own key: nothing that a guest does may print. */
 void env_print(const char *fmt, ...)
 {
     va_list args;
     int n;
+
+    if ( current )
+        env_panic("a call of domain %u prints", current->id);
 
     va_start(args, fmt);
     n = vsnprintf(printed + nr_printed, sizeof(printed) - nr_printed, fmt,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* control.c, describe.c: limits, counters and objects, as dom0 sees them. */
-#include "pair.h"
+#include "group.h"
 #include "internal.h"
 
 #undef memcpy
@@ -390,6 +390,49 @@ TEST(control_dump_tells_of_objects)
              VMRI_ACCESS_REMOTE_WRITE | VMRI_ACCESS_REMOTE_READ);
 }
 
+TEST(control_dump_tells_of_shared_queues_and_groups)
+{
+    struct guest *g = guest_new(1);
+    struct guest_srq_opts opts = { .limit = 3, .xrcd = guest_xrcd(g) };
+    struct vmri_mcg group = group_new_arg(1, 0);
+    struct guest_qp_opts ud = { .type = VMRI_QPT_UD };
+    struct guest_srq *srq = guest_srq(g, &opts);
+    struct vmri_ctl_dump d;
+    uint32_t index = 0;
+
+    d = find(g, VMRI_RES_XRCD, opts.xrcd);
+    CHECK_EQ(d.users, 1);
+    d = find(g, VMRI_RES_SRQ, srq->handle);
+    CHECK_EQ(d.u.srq.pd, g->pd);
+    CHECK_EQ(d.u.srq.xrcd, opts.xrcd);
+    CHECK_EQ(d.u.srq.cq, srq->cq->handle);
+    CHECK_EQ(d.u.srq.entries, 16);
+    CHECK_EQ(d.u.srq.posted, 0);
+    CHECK_EQ(d.u.srq.limit, 3);
+    CHECK_EQ(d.u.srq.waiting + d.u.srq.dead, 0);
+
+    ud.srq = guest_srq(g, NULL);
+    d = find(g, VMRI_RES_QP, guest_qp(g, &ud)->qpn);
+    CHECK_EQ(d.u.qp.srq, ud.srq->handle);
+    CHECK_EQ(d.u.qp.rq_entries, 0);
+
+    CHECK_EQ(dump(g, VMRI_RES_MCG, &index, &d), -ENOENT);
+    CHECK_EQ(group_join(g, &group), 0);
+    ud.srq = NULL;
+    CHECK_EQ(group_attach(guest_qp(g, &ud), 1, group.mlid), 0);
+    CHECK_EQ(group_attach(guest_qp(g, &ud), 2, 0xc123), 0);
+    d = find(g, VMRI_RES_MCG, group.mlid);
+    CHECK_EQ(memcmp(d.u.mcg.mgid, group.mgid, 16), 0);
+    CHECK_EQ(d.users, 1);
+    CHECK_EQ(d.u.mcg.joined, 1);
+    CHECK_EQ(d.u.mcg.qps, 1);
+    d = find(g, VMRI_RES_MCG, 0xc123);
+    CHECK_EQ(d.u.mcg.joined, 0);
+    vmri_dump();
+    CHECK(strstr(env_test_printed(), "limit 3"));
+    CHECK(strstr(env_test_printed(), "mcg 0xc123 users 1 qps 1\n"));
+}
+
 TEST(control_stats_and_dump_refused)
 {
     static const uint32_t cmds[] = { VMRI_OP_ctl_stats, VMRI_OP_ctl_dump };
@@ -428,7 +471,7 @@ TEST(control_stats_and_dump_refused)
         CHECK_EQ(dom0_call(cmds[i], &arg, sizeof(arg)), -ESRCH);
     }
 
-    for ( i = VMRI_RES_MCG; i < VMRI_RES_MAX; i++ )
+    for ( i = VMRI_RES_MCG_QP; i < VMRI_RES_MAX; i++ )
     {
         arg.domid = 1;
         arg.kind = i;

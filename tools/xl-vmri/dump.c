@@ -16,6 +16,7 @@ enum format {
     STATE,
     PARKED,
     ARM,
+    GID,
 };
 
 struct field {
@@ -90,6 +91,12 @@ static const struct field mw_fields[] = {
     FIELD(mw, mr, HANDLE),
 };
 
+static const struct field mcg_fields[] = {
+    FIELD(mcg, mgid, GID),
+    FIELD(mcg, joined, FLAG),
+    FIELD(mcg, qps, NUMBER),
+};
+
 #define FIELDS(array) array, ARRAY_SIZE(array)
 
 static const struct kind {
@@ -106,6 +113,7 @@ static const struct kind {
     { VMRI_RES_QP, "qp", FIELDS(qp_fields) },
     { VMRI_RES_MR, "mr", FIELDS(mr_fields) },
     { VMRI_RES_MW, "mw", FIELDS(mw_fields) },
+    { VMRI_RES_MCG, "mcg", FIELDS(mcg_fields) },
 };
 
 /* The word for a value, or NULL when it has none. */
@@ -141,13 +149,34 @@ static uint64_t field_value(const struct field *f,
     uint64_t value = 0;
 
     /* x86 only, as Xen is here: the low bytes come first. */
-    memcpy(&value, (const char *)object + f->offset, f->size);
+    memcpy(&value, (const char *)object + f->offset,
+           f->size < sizeof(value) ? f->size : sizeof(value));
     return value;
+}
+
+/* "ff12:401b:ffff:0000:0000:0000:0000:0001" */
+#define GID_TEXT_SIZE 40
+
+/* What is not a number, or NULL. */
+static const char *field_text(const struct field *f,
+                              const struct vmri_ctl_dump *object,
+                              char buffer[static GID_TEXT_SIZE])
+{
+    const uint8_t *gid = (const uint8_t *)object + f->offset;
+    int i;
+
+    if (f->format != GID)
+        return word(f->format, field_value(f, object));
+    for (i = 0; i < 8; i++)
+        sprintf(buffer + 5 * i, "%02x%02x%s", gid[2 * i], gid[2 * i + 1],
+                i < 7 ? ":" : "");
+    return buffer;
 }
 
 static void object_json(struct writer *w, const struct kind *kind,
                         const struct vmri_ctl_dump *object)
 {
+    char gid[GID_TEXT_SIZE];
     size_t i;
 
     writer_open(w, NULL, '{');
@@ -156,7 +185,7 @@ static void object_json(struct writer *w, const struct kind *kind,
     for (i = 0; i < kind->num; i++) {
         const struct field *f = &kind->fields[i];
         uint64_t value = field_value(f, object);
-        const char *text = word(f->format, value);
+        const char *text = field_text(f, object, gid);
 
         if (text)
             write_string(w, f->name, text);
@@ -171,6 +200,7 @@ static void object_json(struct writer *w, const struct kind *kind,
 static void object_line(const struct kind *kind,
                         const struct vmri_ctl_dump *object)
 {
+    char gid[GID_TEXT_SIZE];
     size_t i;
 
     printf("  %-4s %#-10x users=%u", kind->name, object->handle,
@@ -178,7 +208,7 @@ static void object_line(const struct kind *kind,
     for (i = 0; i < kind->num; i++) {
         const struct field *f = &kind->fields[i];
         uint64_t value = field_value(f, object);
-        const char *text = word(f->format, value);
+        const char *text = field_text(f, object, gid);
 
         if (text)
             printf(" %s=%s", f->name, text);

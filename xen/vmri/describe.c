@@ -2,9 +2,8 @@
 /*
  * VMRI: what there is to tell of an object.
  *
- * A reference keeps the object while it is looked at, the lock of one that may be
- * resized its memory.  What changes meanwhile may be seen half way.  Numbers that
- * the guest writes are told as they are.
+ * A reference keeps the object while it is looked at, its lock what changes.
+ * Numbers that the guest may write are told as they are.
  */
 #include "internal.h"
 
@@ -64,6 +63,7 @@ static void cf_check describe_srq(void *obj, struct vmri_ctl_dump *to)
     env_unlock(&srq->lock);
 }
 
+/* Our index of a send queue is its owner's: the header's copy has to do. */
 static void describe_wq(const struct vmri_wq *wq, uint32_t *entries,
                         uint32_t *posted)
 {
@@ -71,12 +71,12 @@ static void describe_wq(const struct vmri_wq *wq, uint32_t *entries,
         return;
 
     *entries = 1U << wq->log2_entries;
-    *posted = env_load(&wq->hdr->prod) - env_load(&wq->cons);
+    *posted = env_load(&wq->hdr->prod) - env_load(&wq->hdr->cons);
 }
 
 static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
 {
-    const struct vmri_qp *qp = obj;
+    struct vmri_qp *qp = obj;
 
     BUILD_BUG_ON(VMRI_PARK_NONE != VMRI_PARKED_NO);
     BUILD_BUG_ON(VMRI_PARK_RNR != VMRI_PARKED_RECEIVE);
@@ -84,17 +84,20 @@ static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
 
     to->users = env_load(&qp->users);
     to->u.qp.type = qp->type;
-    to->u.qp.state = env_load(&qp->attr.state);
     to->u.qp.parked = env_load(&qp->parked);
     to->u.qp.kernel = qp->rings.kernel;
     to->u.qp.pd = qp->rings.pd->handle;
     to->u.qp.send_cq = qp->scq ? qp->scq->handle : 0;
     to->u.qp.recv_cq = qp->rcq ? qp->rcq->handle : 0;
     to->u.qp.srq = qp->srq ? qp->srq->handle : 0;
-    to->u.qp.peer_qpn = env_load(&qp->attr.dest_qpn);
-    to->u.qp.peer_lid = env_load(&qp->attr.av.dlid);
+
+    env_lock(&qp->lock);
+    to->u.qp.state = qp->attr.state;
+    to->u.qp.peer_qpn = qp->attr.dest_qpn;
+    to->u.qp.peer_lid = qp->attr.av.dlid;
     describe_wq(&qp->sq, &to->u.qp.sq_entries, &to->u.qp.sq_posted);
     describe_wq(&qp->rq, &to->u.qp.rq_entries, &to->u.qp.rq_posted);
+    env_unlock(&qp->lock);
 }
 
 static void describe_mr(const struct vmri_key *k, struct vmri_ctl_dump *to)
@@ -179,18 +182,48 @@ static bool is_key(const struct vmri_ctl_dump *to)
     return to->kind == VMRI_RES_MR || to->kind == VMRI_RES_MW;
 }
 
+/* Groups have no handle in a device: its memberships are just counted. */
+static int describe_group(struct vmri_dev *dev, struct vmri_ctl_dump *to)
+{
+    struct vmri_fabric *f = dev->fabric;
+    const struct vmri_membership *m;
+    int ret = -ENOENT;
+    uint32_t i = 0;
+
+    env_lock(&f->mcg_lock);
+    list_for_each_entry ( m, &dev->memberships, list )
+    {
+        if ( i++ < to->index )
+            continue;
+
+        to->index = i;
+        to->handle = m->group->attr.mlid;
+        to->users = m->group->users;
+        memcpy(to->u.mcg.mgid, m->group->attr.mgid, sizeof(to->u.mcg.mgid));
+        to->u.mcg.joined = m->joined;
+        to->u.mcg.qps = m->qps;
+        ret = 0;
+        break;
+    }
+    env_unlock(&f->mcg_lock);
+
+    return ret;
+}
+
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to)
 {
     struct vmri_table *t = vmri_dev_table(dev, to->kind);
     unsigned int n = 0;
 
+    to->users = 0;
+    memset(&to->u, 0, sizeof(to->u));
+
+    if ( to->kind == VMRI_RES_MCG )
+        return describe_group(dev, to);
     if ( is_key(to) )
         t = &dev->keys;
     else if ( !t || to->kind >= ARRAY_SIZE(describe) )
         return -EINVAL;
-
-    to->users = 0;
-    memset(&to->u, 0, sizeof(to->u));
 
     while ( vmri_table_next(t, &to->index, &to->handle) )
     {

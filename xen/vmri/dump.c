@@ -4,79 +4,27 @@
  *
  * The console is slow and others wait for locks and references, so a line is
  * put together first, and printed with none held.  What changes meanwhile may
- * be missing, or seen half way.
+ * be missing, or seen half way.  No call of a guest comes here.
  */
 #include "internal.h"
 
 #define LINE        240
-#define PER_TABLE   64          /* objects shown of each table of a device */
+#define PER_KIND    64          /* objects shown of each kind of a device */
 
-static void cf_check pd_line(char *line, void *obj)
-{
-    const struct vmri_pd *pd = obj;
-
-    snprintf(line, LINE, "pd %#x users %u", pd->handle, env_load(&pd->users));
-}
-
-static void cf_check xrcd_line(char *line, void *obj)
-{
-    const struct vmri_pd *xrcd = obj;
-
-    snprintf(line, LINE, "xrcd %#x users %u", xrcd->handle,
-             env_load(&xrcd->users));
-}
-
-/* The lock keeps the ring from being exchanged. */
-static void cf_check srq_line(char *line, void *obj)
-{
-    struct vmri_srq *srq = obj;
-
-    env_lock(&srq->lock);
-    snprintf(line, LINE,
-             "srq %#x users %u xrcd %#x cq %#x size %u prod %u cons %u "
-             "limit %u%s%s",
-             srq->handle, env_load(&srq->users),
-             srq->xrcd ? srq->xrcd->handle : 0, srq->cq ? srq->cq->handle : 0,
-             1U << srq->wq.log2_entries, env_load(&srq->wq.hdr->prod),
-             srq->wq.cons, srq->limit,
-             env_load(&srq->wq.hdr->wait) ? " waited for" : "",
-             srq->dead ? " dead" : "");
-    env_unlock(&srq->lock);
-}
-
-static void cf_check eq_line(char *line, void *obj)
-{
-    const struct vmri_eq *eq = obj;
-    struct vmri_eq_hdr *hdr = vmri_region_at(&eq->region, 0);
-
-    snprintf(line, LINE, "eq %#x users %u port %u size %u prod %u cons %u%s",
-             eq->handle, env_load(&eq->users), eq->port,
-             1U << eq->log2_entries, env_load(&eq->prod), env_load(&hdr->cons),
-             env_load(&hdr->overflow) ? " overflow" : "");
-}
-
-static void cf_check cq_line(char *line, void *obj)
-{
-    struct vmri_cq *cq = (struct vmri_cq *)obj;
-    const struct vmri_cq_hdr *hdr;
-
-    env_lock(&cq->lock);
-    hdr = vmri_region_at(&cq->region, 0);
-    snprintf(line, LINE,
-             "cq %#x users %u eq %#x size %u prod %u cons %u arm %u%s",
-             cq->handle, env_load(&cq->users), cq->eq->handle,
-             1U << cq->log2_entries, env_load(&cq->prod), env_load(&hdr->cons),
-             env_load(&hdr->arm), env_load(&cq->overflow) ? " overflow" : "");
-    env_unlock(&cq->lock);
-}
+static const char *const kind_names[VMRI_RES_NR] = {
+    "pd", "xrcd", "eq", "cq", "srq", "qp", "mr", "mw", "mcg", "mcg_qp", "dev",
+    "pages", "bytes",
+};
 
 static const char *name_of(const char *const names[], unsigned int nr,
                            unsigned int i)
 {
-    return i < nr ? names[env_nospec(i, nr)] : "?";
+    const char *name = i < nr ? names[env_nospec(i, nr)] : NULL;
+
+    return name ?: "?";
 }
 
-static void cf_check qp_line(char *line, void *obj)
+static int qp_line(char *line, size_t room, const struct vmri_ctl_dump *d)
 {
     static const char *const types[] = {
         "SMI", "GSI", "RC", "UC", "UD",
@@ -86,82 +34,74 @@ static void cf_check qp_line(char *line, void *obj)
         "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
     };
     static const char *const parked[] = { "", " no receive", " no peer" };
-    const struct vmri_qp *qp = obj;
 
-    snprintf(line, LINE,
-             "qp %#x %s %s%s cqs %#x %#x srq %#x sq %u/%u rq %u/%u "
-             "peer %#x.%#x%s",
-             qp->qpn, name_of(types, ARRAY_SIZE(types), qp->type),
-             name_of(states, ARRAY_SIZE(states), env_load(&qp->attr.state)),
-             qp->rings.kernel ? " kernel" : "",
-             qp->scq ? qp->scq->handle : 0, qp->rcq ? qp->rcq->handle : 0,
-             qp->srq ? qp->srq->handle : 0,
-             env_load(&qp->sq.cons),
-             qp->sq.hdr ? env_load(&qp->sq.hdr->prod) : 0,
-             env_load(&qp->rq.cons),
-             qp->rq.hdr ? env_load(&qp->rq.hdr->prod) : 0,
-             env_load(&qp->attr.av.dlid), env_load(&qp->attr.dest_qpn),
-             name_of(parked, ARRAY_SIZE(parked), env_load(&qp->parked)));
+    return snprintf(line, room, " %s %s%s cqs %#x %#x srq %#x sq %u/%u "
+                    "rq %u/%u peer %#x.%#x%s",
+                    name_of(types, ARRAY_SIZE(types), d->u.qp.type),
+                    name_of(states, ARRAY_SIZE(states), d->u.qp.state),
+                    d->u.qp.kernel ? " kernel" : "", d->u.qp.send_cq,
+                    d->u.qp.recv_cq, d->u.qp.srq, d->u.qp.sq_posted,
+                    d->u.qp.sq_entries, d->u.qp.rq_posted,
+                    d->u.qp.rq_entries, d->u.qp.peer_lid, d->u.qp.peer_qpn,
+                    name_of(parked, ARRAY_SIZE(parked), d->u.qp.parked));
 }
 
-static void cf_check key_line(char *line, void *obj)
+/* What is particular to the kind. */
+static int kind_line(char *line, size_t room, const struct vmri_ctl_dump *d)
 {
-    const struct vmri_key *k = obj;
-    const struct vmri_range *r = &k->range;
-
-    snprintf(line, LINE,
-             "%s %#x pd %#x access %#x at %#lx + %#lx pages %u chunk %u",
-             k->kind == VMRI_KEY_MR ? "mr" :
-             k->kind == VMRI_KEY_FAST ? "fast mr" : "mw", k->key,
-             r->pd->handle, r->access & VMRI_ACCESS_MR,
-             (unsigned long)r->iova, (unsigned long)r->length, r->pages.nr,
-             1U << r->pages.chunk_shift);
-}
-
-static const struct kind {
-    size_t table;               /* in struct vmri_dev */
-    void (*line)(char *line, void *obj);
-} kinds[] = {
-    { offsetof(struct vmri_dev, pds), pd_line },
-    { offsetof(struct vmri_dev, eqs), eq_line },
-    { offsetof(struct vmri_dev, cqs), cq_line },
-    { offsetof(struct vmri_dev, xrcds), xrcd_line },
-    { offsetof(struct vmri_dev, srqs), srq_line },
-    { offsetof(struct vmri_dev, qps), qp_line },
-    { offsetof(struct vmri_dev, keys), key_line },
-};
-
-/*
- * The line of the device's first object at or after *index.  A reference keeps
- * the object while its line is made; one that is killed first is passed over.
- */
-static bool object_line(char *line, struct vmri_dev *dev,
-                        const struct kind *kind, uint32_t *index)
-{
-    struct vmri_table *t = (void *)dev + kind->table;
-    uint32_t handle;
-
-    while ( vmri_table_next(t, index, &handle) )
+    switch ( d->kind )
     {
-        void *obj = vmri_table_get(t, handle);
+    case VMRI_RES_EQ:
+        return snprintf(line, room, " port %u %u/%u%s", d->u.eq.port,
+                        d->u.eq.unconsumed, d->u.eq.entries,
+                        d->u.eq.overflow ? " overflow" : "");
 
-        if ( obj )
-        {
-            kind->line(line, obj);
-            vmri_table_put(t, handle);
-            return true;
-        }
+    case VMRI_RES_CQ:
+        return snprintf(line, room, " eq %#x %u/%u arm %u%s", d->u.cq.eq,
+                        d->u.cq.unconsumed, d->u.cq.entries, d->u.cq.arm,
+                        d->u.cq.overflow ? " overflow" : "");
+
+    case VMRI_RES_SRQ:
+        return snprintf(line, room, " pd %#x xrcd %#x cq %#x %u/%u limit %u"
+                        "%s%s", d->u.srq.pd, d->u.srq.xrcd, d->u.srq.cq,
+                        d->u.srq.posted, d->u.srq.entries, d->u.srq.limit,
+                        d->u.srq.waiting ? " waited for" : "",
+                        d->u.srq.dead ? " dead" : "");
+
+    case VMRI_RES_QP:
+        return qp_line(line, room, d);
+
+    case VMRI_RES_MR:
+        return snprintf(line, room, " pd %#x access %#x bytes %#lx pages %u "
+                        "chunks %u%s", d->u.mr.pd, d->u.mr.access,
+                        (unsigned long)d->u.mr.length, d->u.mr.pages,
+                        d->u.mr.chunks, d->u.mr.fast ? " fast" : "");
+
+    case VMRI_RES_MW:
+        return snprintf(line, room, " type %u pd %#x access %#x bytes %#lx "
+                        "mr %#x", d->u.mw.type, d->u.mw.pd, d->u.mw.access,
+                        (unsigned long)d->u.mw.length, d->u.mw.mr);
+
+    case VMRI_RES_MCG:
+        return snprintf(line, room, " qps %u%s", d->u.mcg.qps,
+                        d->u.mcg.joined ? " joined" : "");
+
+    default:
+        return 0;
     }
+}
 
-    return false;
+static void object_line(char *line, const struct vmri_ctl_dump *d)
+{
+    int at = snprintf(line, LINE, "%s %#x", kind_names[d->kind], d->handle);
+
+    if ( d->users )
+        at += snprintf(line + at, LINE - at, " users %u", d->users);
+    kind_line(line + at, LINE - at, d);
 }
 
 static void dev_line(char *line, struct vmri_dev *dev)
 {
-    static const char *const names[VMRI_RES_NR] = {
-        "pd", "xrcd", "eq", "cq", "srq", "qp", "mr", "mw", "mcg", "mcg_qp",
-        "dev", "pages", "bytes",
-    };
     struct vmri_usage u;
     unsigned int i;
     int at;
@@ -174,74 +114,79 @@ static void dev_line(char *line, struct vmri_dev *dev)
     vmri_usage_get(dev, &u);
     for ( i = 0; i < VMRI_RES_NR && at < LINE; i++ )
         if ( u.n[i] )
-            at += snprintf(line + at, LINE - at, " %s %lu", names[i],
+            at += snprintf(line + at, LINE - at, " %s %lu", kind_names[i],
                            (unsigned long)u.n[i]);
 }
 
 /*
- * Make one line under the lock that keeps devices: of the first device at or
- * after (*domid, *dev_id) when kind is NULL, else of an object of just that.
+ * The line of the first device at or after (*domid, *dev_id), made under the
+ * lock that keeps devices.
  */
-static bool next_line(char *line, uint32_t *domid, uint32_t *dev_id,
-                      const struct kind *kind, uint32_t *index)
+static bool next_dev(char *line, uint32_t *domid, uint32_t *dev_id)
 {
-    const uint32_t want_domid = *domid, want_id = *dev_id;
     struct vmri_dev *dev;
-    bool found;
 
     env_lock(&vmri_control_lock);
-
     dev = vmri_dev_next(domid, dev_id);
-    found = dev != NULL;
-    if ( found && !kind )
+    if ( dev )
         dev_line(line, dev);
-    else if ( found )
-        found = *domid == want_domid && *dev_id == want_id &&
-                object_line(line, dev, kind, index);
-
     env_unlock(&vmri_control_lock);
 
-    if ( kind )
-    {
-        *domid = want_domid;
-        *dev_id = want_id;
-    }
-
-    return found;
+    return dev != NULL;
 }
 
-static void dump_objects(uint32_t domid, uint32_t dev_id,
-                         const struct kind *kind)
+/* The next object of just that device, and kind: 0 or errno. */
+static int next_object(struct vmri_ctl_dump *d)
 {
-    char line[LINE];
-    uint32_t index = 0;
-    unsigned int n;
+    uint32_t domid = d->domid, dev_id = d->dev_id;
+    struct vmri_dev *dev;
+    int ret = -ENODEV;
 
-    for ( n = 0; next_line(line, &domid, &dev_id, kind, &index); n++ )
+    env_lock(&vmri_control_lock);
+    dev = vmri_dev_next(&domid, &dev_id);
+    if ( dev && domid == d->domid && dev_id == d->dev_id )
+        ret = vmri_describe(dev, d);
+    env_unlock(&vmri_control_lock);
+
+    return ret;
+}
+
+static void dump_objects(uint32_t domid, uint32_t dev_id, uint32_t kind)
+{
+    struct vmri_ctl_dump d = {
+        .domid = domid, .dev_id = dev_id, .kind = kind,
+    };
+    unsigned int n = 0;
+    char line[LINE];
+    int ret;
+
+    while ( !(ret = next_object(&d)) || ret == -ERESTART )
     {
-        if ( n == PER_TABLE )
+        env_dump_yield();
+        if ( ret )
+            continue;
+
+        if ( n++ == PER_KIND )
         {
             env_print("    ...\n");
             break;
         }
 
+        object_line(line, &d);
         env_print("  %s\n", line);
-        env_dump_yield();
     }
 }
 
 void vmri_dump(void)
 {
-    uint32_t domid = 0, dev_id = 0, devs = 0, domains, dying;
+    uint32_t domid = 0, dev_id = 0, kind, devs = 0, domains, dying;
     char line[LINE];
 
-    while ( next_line(line, &domid, &dev_id, NULL, NULL) )
+    while ( next_dev(line, &domid, &dev_id) )
     {
-        unsigned int i;
-
         env_print("%s\n", line);
-        for ( i = 0; i < ARRAY_SIZE(kinds); i++ )
-            dump_objects(domid, dev_id, &kinds[i]);
+        for ( kind = 0; kind < VMRI_RES_NR; kind++ )
+            dump_objects(domid, dev_id, kind);
 
         devs++;
         dev_id++;

@@ -319,9 +319,9 @@ static inline uint32_t vmri_trace_id(const struct vmri_dev *dev)
 extern env_lock_t vmri_control_lock;
 
 /*
- * limits.c.  Charge n of VMRI_RES_* to a device's domain: 0 or -ENOSPC.  No lock
- * is taken.  vmri_alloc charges bytes and gives zeroed memory, NULL for either
- * lack.
+ * limits.c.  Charge n of VMRI_RES_* to a device's domain: 0 or -ENOSPC.  No
+ * lock is taken.  vmri_alloc charges bytes and gives zeroed memory, NULL for
+ * either lack.
  */
 int vmri_charge(struct vmri_dev *dev, unsigned int what, uint64_t n);
 void vmri_uncharge(struct vmri_dev *dev, unsigned int what, uint64_t n);

@@ -96,7 +96,7 @@ static int pay(struct vmri_table *t, size_t bytes)
     return 0;
 }
 
-/* Segment s has the leaves from 2^(s - 1) on, as many as that; the first one. */
+/* Segment 0 has leaf 0, segment s the 2^(s - 1) leaves from that one on. */
 static uint32_t segment_leaves(unsigned int s)
 {
     return s ? 1U << (s - 1) : 1;
@@ -329,12 +329,20 @@ static struct vmri_slot *find_slot(const struct vmri_table *t, uint32_t handle)
     return slot ? slot + index % VMRI_LEAF_SLOTS : NULL;
 }
 
+/* Not of devices themselves. */
+static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
+{
+    if ( t->dev )
+        env_trace(event, vmri_trace_id(t->dev), t->kind, handle);
+}
+
 void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj)
 {
     struct vmri_slot *slot = find_slot(t, handle);
 
     env_store(&slot->obj, obj);
     env_store_release(&slot->ref, 1);
+    trace(VMRI_TRC_CREATE, t, handle);
 }
 
 void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj)
@@ -343,6 +351,7 @@ void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj)
 
     env_store(&slot->obj, obj);
     env_store_release(&slot->ref, VMRI_REF_IDLE | 1);
+    trace(VMRI_TRC_CREATE, t, handle);
 }
 
 void vmri_table_release(struct vmri_table *t, uint32_t handle)
@@ -429,13 +438,6 @@ static void slot_wait(struct vmri_slot *slot, uint32_t own)
 
     while ( (env_load_acquire(&slot->ref) & ~flags) != own )
         env_relax();
-}
-
-/* Not of devices themselves. */
-static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
-{
-    if ( t->dev )
-        env_trace(event, vmri_trace_id(t->dev), t->kind, handle);
 }
 
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
@@ -578,7 +580,6 @@ int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
     if ( dev->in_use && !dev->closing )
     {
         vmri_table_publish(t, handle, obj);
-        trace(VMRI_TRC_CREATE, t, handle);
         ret = 0;
     }
     env_unlock(&dev->lock);

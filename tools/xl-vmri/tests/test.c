@@ -622,6 +622,8 @@ static void test_dump(void)
           .u.mr = { .length = 1ULL << 33, .access = 7 } },
         { .kind = VMRI_RES_CQ, .handle = 0x200001,
           .u.cq = { .arm = VMRI_ARM_NEXT, .overflow = 1 } },
+        { .kind = VMRI_RES_MCG, .handle = 0xc000,
+          .u.mcg = { .mgid = { 0xff, 0x12, 0x40, [15] = 0xa1 }, .qps = 2 } },
     };
 
     reset();
@@ -637,6 +639,8 @@ static void test_dump(void)
     CHECK(prints("\n  qp   0x20003    users=0 type=99 state=99 parked=99 "));
     CHECK(prints(" access=0x7 length=8589934592 "));
     CHECK(prints(" arm=next overflow=yes\n"));
+    CHECK(prints("\n  mcg  0xc000     users=0 mgid=ff12:4000:0000:0000:0000:"
+                 "0000:0000:00a1 joined=no qps=2\n"));
 
     CHECK(run("dump d1 0 --json") == RC_OK && prints("\"eqs\": [],"));
     CHECK(prints("\"pds\": [\n    {\n      \"handle\": 1048577,\n"
