@@ -232,9 +232,18 @@ VMRI_ASSERT_SIZE(vmri_cq_resize, 32);
  * the requests (struct vmri_recv_wqe), at ind_offset the indirect list of a
  * kernel queue.  It starts empty: cons becomes what prod is.  When fewer than
  * `limit` requests are left, VMRI_EVENT_SRQ_LIMIT is raised once and the limit
- * becomes 0.  Requests have no more than VMRI_MAX_SHARED_SGE entries, indirect
- * or not, and their slots are free as soon as a message has taken them.
+ * becomes 0; one given here counts from the first request that is taken.
+ * Requests have no more than VMRI_MAX_SHARED_SGE entries, indirect or not, and
+ * their slots are free as soon as a message has taken them.  Their keys are of
+ * the SRQ's PD, and privileged if it is the kernel's, whatever the queue pair.
  * One with an XRC domain serves XRC targets alone and completes to its own CQ.
+ *
+ * An index out of range ends it: VMRI_EVENT_SRQ_ERR, and a queue pair that wants
+ * a receive of it then fails with VMRI_EVENT_QP_FATAL.  A receive that a message
+ * has begun to fill when its queue pair fails, or is reset, is flushed; in the
+ * error state VMRI_EVENT_QP_LAST_WQE_REACHED follows.  -EBUSY from destroy:
+ * queue pairs use it.  XRC targets do not: messages that wait for it, or are in
+ * the middle of one of its receives, fail with VMRI_VERR_SRQ.
  */
 struct vmri_srq_create {
 	struct vmri_frames frames;	/* IN */
@@ -260,7 +269,8 @@ VMRI_ASSERT_SIZE(vmri_srq_create, 64);
  * VMRI_OP_srq_modify (IBTA 1.4, 11.2.3.3).  With RESIZE the queue goes on in
  * another region of the same layout: indices run on, and the guest has copied
  * all that it posted and its own prod there before and posts nothing meanwhile.
- * -EINVAL changes nothing: a limit above the size, or more requests than fit.
+ * A limit above what is posted is reached at once.  -EINVAL changes nothing: a
+ * limit above the size, more requests than fit, or an index was out of range.
  */
 struct vmri_srq_modify {
 	struct vmri_frames frames;	/* IN: RESIZE */

@@ -564,7 +564,7 @@ static void begin_message(struct hub *h, struct spoke *s)
     CHECK_EQ(h->srq->hdr->cons, 1);
 }
 
-/* IBTA 1.4, 11.6.3.2: the event comes when all that was taken is complete. */
+/* IBTA 1.4, 11.6.3: the event comes when all that was taken is complete. */
 TEST(srq_last_request_reached)
 {
     struct hub h = hub_new(2, 0, NULL, NULL);

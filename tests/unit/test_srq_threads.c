@@ -168,6 +168,47 @@ THREAD_TEST(srq_threads_many_senders)
     run_all(&h, &in, 1, 0);
 }
 
+/* Each time that the limit is set it is told of once, whoever takes what. */
+THREAD_TEST(srq_threads_limit)
+{
+    struct hub h = hub_new(SENDERS, 0, NULL, &quick);
+    struct inbox in = { .srq = h.srq, .cq = h.cq, .mr = &h.mr };
+    unsigned int *events = &h.guest->events[VMRI_EVENT_SRQ_LIMIT];
+    pthread_t thread[SENDERS], clock;
+    struct sender sender[SENDERS];
+    struct vmri_srq_query q;
+    uint32_t armed = 0, i;
+
+    env_store(&running, SENDERS);
+    pthread_create(&clock, NULL, run_clock, NULL);
+    for ( i = 0; i < SENDERS; i++ )
+    {
+        sender[i] = (struct sender){
+            .h = &h, .s = &h.spoke[i], .number = i,
+        };
+        pthread_create(&thread[i], NULL, run_sender, &sender[i]);
+    }
+    for ( i = 0; i < SLOTS; i++ )
+        post_slot(&in, i);
+    while ( env_load(&running) )
+    {
+        take(&in);
+        guest_serve(h.guest);
+        CHECK(*events <= armed);
+        if ( *events == armed && srq_set_limit(h.srq, 5) == 0 )
+            armed++;
+        sched_yield();
+    }
+    env_store(&stop, 1);
+    for ( i = 0; i < SENDERS; i++ )
+        pthread_join(thread[i], NULL);
+    pthread_join(clock, NULL);
+    guest_serve(h.guest);
+    CHECK_EQ(srq_query(h.srq, &q), 0);
+    CHECK(armed > 1);
+    CHECK_EQ(*events, armed - (q.limit != 0));
+}
+
 /* No timer helps out: a lost wake would hang. */
 THREAD_TEST(srq_threads_no_wake_is_lost)
 {

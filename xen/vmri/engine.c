@@ -217,8 +217,8 @@ static bool take_receive(struct vmri_qp *qp, struct vmri_rx *rx)
 }
 
 /*
- * What was taken from shared queues is complete, and nothing more will be taken
- * (IBTA 1.4, 11.6.3.2).
+ * What was taken from shared queues is complete, nothing more will be taken
+ * (IBTA 1.4, 11.6.3).
  */
 static void last_wqe_reached(struct vmri_qp *qp)
 {
@@ -370,15 +370,22 @@ bool vmri_wake_peer(struct vmri_qp *qp)
     struct vmri_dev *dev;
     struct vmri_qp *peer;
     bool ours, woken = false;
+    uint32_t qpn;
+    uint16_t lid;
 
     if ( vmri_qp_datagram(qp) )
         return false;
 
-    dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
+    env_lock(&qp->lock);
+    lid = qp->attr.av.dlid;
+    qpn = qp->attr.dest_qpn;
+    env_unlock(&qp->lock);
+
+    dev = vmri_fabric_peer(qp->dev->fabric, lid);
     if ( !dev )
         return false;
 
-    peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
+    peer = vmri_table_get(&dev->qps, qpn);
     if ( peer )
     {
         /* One that is connected to somebody else has nothing to gain by us. */

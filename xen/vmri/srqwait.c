@@ -9,7 +9,7 @@
  */
 #include "internal.h"
 
-#define WAKE_MAX    64          /* peers woken in one call */
+#define WAKE_MAX    64          /* peers woken, or sent away, at a stretch */
 
 /* By dev->park.lock. */
 static void unlink(struct vmri_qp *qp)
@@ -152,10 +152,17 @@ void vmri_srq_disperse(struct vmri_srq *srq)
 {
     struct vmri_park *park = &srq->dev->park;
 
-    env_lock(&park->lock);
-    while ( !list_empty(&srq->waiters) )
-        unlink(list_first_entry(&srq->waiters, struct vmri_qp, srq_wait));
-    env_unlock(&park->lock);
+    bool more;
+
+    do {
+        unsigned int n;
+
+        env_lock(&park->lock);
+        for ( n = 0; n < WAKE_MAX && !list_empty(&srq->waiters); n++ )
+            unlink(list_first_entry(&srq->waiters, struct vmri_qp, srq_wait));
+        more = !list_empty(&srq->waiters);
+        env_unlock(&park->lock);
+    } while ( more );
 }
 
 /*

@@ -473,7 +473,7 @@ static bool takes_receive(const struct vmri_tx *tx)
 
 /*
  * Where the request's receive comes from is held for the step: tx.srq.  False:
- * it names an SRQ that is none of the peer's XRC domain (IBTA 1.4, A14.5).
+ * it names an SRQ that is none of the peer's XRC domain (IBTA 1.4, annex A14).
  */
 static bool source_get(struct vmri_qp *qp, struct vmri_qp *peer)
 {
