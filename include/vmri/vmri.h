@@ -235,12 +235,13 @@ VMRI_ASSERT_SIZE(vmri_cq_resize, 32);
  * becomes 0; one given here counts from the first request that is taken.
  * Requests have no more than VMRI_MAX_SHARED_SGE entries, indirect or not, and
  * their slots are free as soon as a message has taken them.  Their keys are of
- * the SRQ's PD, and privileged if it is the kernel's, whatever the queue pair.
+ * the SRQ's PD, and privileged if the SRQ is the kernel's, whatever queue pair
+ * it is.
  * One with an XRC domain serves XRC targets alone and completes to its own CQ.
  *
- * An index out of range ends it: VMRI_EVENT_SRQ_ERR, and a queue pair that wants
- * a receive of it then fails with VMRI_EVENT_QP_FATAL.  A receive that a message
- * has begun to fill when its queue pair fails, or is reset, is flushed; in the
+ * An index out of range ends it: VMRI_EVENT_SRQ_ERR; a queue pair that wants a
+ * receive of it then fails with VMRI_EVENT_QP_FATAL.  A receive that has begun
+ * to be filled when its queue pair fails, or is reset, is flushed; in the
  * error state VMRI_EVENT_QP_LAST_WQE_REACHED follows.  -EBUSY from destroy:
  * queue pairs use it.  XRC targets do not: messages that wait for it, or are in
  * the middle of one of its receives, fail with VMRI_VERR_SRQ.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared receive queues with many CPUs at once: senders, who posts, who resizes,
- * and queue pairs and queues that go.
+ * Shared receive queues with many CPUs at once: senders, who posts, who
+ * resizes, and queue pairs and queues that go.
  */
 #include "hub.h"
 

@@ -272,7 +272,9 @@ TEST(srqwait_woken_in_portions)
     struct guest_cq *cq = guest_cq(g, 8);
     const struct guest_qp_opts opts = { .scq = cq, .sq_log2 = 2 };
     const struct guest_qp_opts in = { .srq = h.srq, .scq = h.cq };
-    struct guest_wr wr = { .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED };
+    struct guest_wr wr = {
+        .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
+    };
     struct guest_srq *large;
     unsigned int i;
 
