@@ -70,6 +70,32 @@ TEST(xrc_domains)
     CHECK_EQ(guest_call(g, VMRI_OP_xrcd_create, &arg, sizeof(arg)), -EINVAL);
 }
 
+TEST(xrc_domain_creation_fails_anywhere)
+{
+    struct guest *g = guest_new(1);
+    enum env_failure what;
+    uint64_t before;
+
+    guest_xrcd(g);
+    before = env_stats.allocated;
+    for ( what = 0; what < ENV_FAIL_NR; what++ )
+    {
+        struct vmri_object arg = { .handle = 0 };
+        long rc;
+
+        env_test_fail(what, 1);
+        rc = guest_call(g, VMRI_OP_xrcd_create, &arg, sizeof(arg));
+        if ( env_test_fail_left(what) )
+        {
+            env_test_fail(what, 0);
+            CHECK_EQ(guest_call(g, VMRI_OP_xrcd_destroy, &arg, sizeof(arg)), 0);
+        }
+        else
+            CHECK(rc < 0);
+        CHECK_EQ(env_stats.allocated, before);
+    }
+}
+
 static void check_bad(struct guest *g, const struct guest_qp_opts *opts,
                       size_t at, uint32_t value, long rc)
 {
