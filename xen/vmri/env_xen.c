@@ -122,6 +122,10 @@ static bool frame_usable(const struct domain *d, struct page_info *page,
            (!writable || get_page_type(page, PGT_writable_page));
 }
 
+/*
+ * Xen's own words about a frame that is refused have the log level of guests,
+ * which by default drops them or limits their rate: nobody floods the console.
+ */
 int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
                   env_frame_t *frame)
 {
