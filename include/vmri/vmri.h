@@ -424,6 +424,10 @@ VMRI_ASSERT_SIZE(vmri_av, 32);
  * VMRI_OP_qp_modify and VMRI_OP_qp_query (IBTA 1.4, 10.3.1 and 11.2.5).  Modify
  * checks the mask against the table of transitions; -EINVAL changes nothing.
  * A move to RESET discards all that is posted: cons becomes what prod is.
+ * In SQD the request at hand comes to its end; until then (sq_draining) only
+ * ERR and RESET may follow.  With en_sqd_async_notify its end raises
+ * VMRI_EVENT_SQ_DRAINED, unless that is an error.  With max_dest_rd_atomic 0 a
+ * queue pair grants its peer neither READs nor atomics.
  * Query fills all fields.
  */
 struct vmri_qp_modify {

@@ -266,10 +266,12 @@ TEST(atomic_misaligned)
 {
     static const unsigned int opcodes[] = { CAS, FAA, STORE };
     struct pair p = atomic_pair(NULL);
-    struct guest_mr odd = guest_mr(p.b, 4096, 4, LAYOUT_RUN, ALL);
+    struct guest_mr odd = mr_pages(p.b, 4096, 4, LAYOUT_RUN);
     struct guest_wr wr;
     unsigned int i, by;
 
+    odd.iova -= 4;
+    CHECK_EQ(try_mr(p.b, &odd, p.b->pd, ALL), 0);
     for ( i = 0; i < ARRAY_SIZE(opcodes); i++ )
     {
         for ( by = 1; by < 8; by++ )
@@ -288,16 +290,17 @@ TEST(atomic_misaligned)
 
 /* ---- atomicity ---- */
 
-#define ROUNDS  400
+#define ROUNDS  2000
 #define SENDERS 2
 
 struct adder {
     pthread_t thread;
-    struct guest *guest;
     struct guest_qp *qp;
     struct guest_wr wr;
     uint64_t sum;               /* of what was added */
 };
+
+static unsigned int adding;     /* atomic: adders at work */
 
 static void *add_all(void *data)
 {
@@ -314,6 +317,7 @@ static void *add_all(void *data)
             ;
         CHECK_EQ(cqe.status, 0);
     }
+    (void)env_fetch_sub(&adding, 1);
     return NULL;
 }
 
@@ -340,9 +344,10 @@ THREAD_TEST(atomic_against_others_and_the_owner)
             .remote_addr = target.iova, .rkey = target.key,
         };
     }
+    adding = SENDERS;
     for ( i = 0; i < SENDERS; i++ )
         pthread_create(&adders[i].thread, NULL, add_all, &adders[i]);
-    for ( i = 0; i < 100 * ROUNDS; i++ )
+    while ( env_load(&adding) )
     {
         old = env_load(word);
         while ( !env_cmpxchg(word, &old, old + 3) )

@@ -6,6 +6,16 @@
  * sender, on its CPU, and looks at the peer's queue pair, receives and
  * memory.  Between steps it holds nothing of the peer's, who may vanish; all
  * progress is in the QPs.
+ *
+ * An unreliable connection's requester never waits and hears of nothing that
+ * happens behind it: a message that the responder does not take is complete,
+ * and counted as lost.  The responder's queue pair is none the worse for a
+ * message that names memory wrongly, comes when no receive is posted, or is
+ * longer than the receive, which then stays for the next message; only a
+ * receive that cannot be filled, by a fault of its owner's, completes in error
+ * and ends the queue pair (IBTA 1.4, 9.9.3, classes D and A).  What a WRITE
+ * with immediate has written stays, also when there is no receive to tell of
+ * it.
  */
 #include "internal.h"
 
