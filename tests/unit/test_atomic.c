@@ -290,7 +290,7 @@ TEST(atomic_misaligned)
 
 /* ---- atomicity ---- */
 
-#define ROUNDS  2000
+#define ROUNDS  10000
 #define SENDERS 2
 
 struct adder {
