@@ -5,13 +5,15 @@
 include Config.mk
 
 LAB := tests/lab
+FUZZ_SECONDS ?= 60
 
 help:
 	@echo 'SoftIB $(shell git describe --always 2>/dev/null): a virtual InfiniBand device for Xen $(XEN_SERIES)'
 	@echo
 	@echo '  make demo    boot Xen with two guests and run RDMA programs between them'
 	@echo '  make check   unit tests: no root, no Xen source, less than a minute'
-	@echo '  make test    check, and all suites of the lab'
+	@echo '  make fuzz    fuzz the hypervisor part, FUZZ_SECONDS=60 for each target; needs clang'
+	@echo '  make test    check, fuzz, and all suites of the lab'
 	@echo '  make lab     start the lab and leave it up; tests/lab/lab drives it'
 	@echo '  make bench   the speed of SoftIB beside TCP and Soft-RoCE, same boot'
 	@echo '  make lint    licences named, shell scripts sound'
@@ -25,6 +27,13 @@ demo:
 
 check:
 	@scripts/check
+
+fuzz:
+	@scripts/fuzz "$(FUZZ_SECONDS)"
+
+# An hour for each target.
+fuzz-soak:
+	@scripts/fuzz 3600
 
 test:
 	@scripts/test
@@ -41,4 +50,4 @@ lint:
 clean:
 	@rm -rf build
 
-.PHONY: help demo check test lab bench lint clean
+.PHONY: help demo check fuzz fuzz-soak test lab bench lint clean

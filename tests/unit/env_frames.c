@@ -95,7 +95,8 @@ void env_frames_begin(void)
         env_panic("cannot size the machine's memory");
     show(direct, 0, FRAMES);
 
-    memset(frames, 0, sizeof(frames));
+    /* Those that the last test has used. */
+    memset(frames, 0, next_frame * sizeof(frames[0]));
     next_frame = 0;
     one_frame = true;
     map_hook.nth = 0;
