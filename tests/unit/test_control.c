@@ -301,6 +301,31 @@ TEST(control_stats_of_every_type)
                  "type %u", map[i].type);
 }
 
+TEST(control_stats_sum_up_all_types)
+{
+    static struct vmri_dev dev;
+    const uint64_t all = (1U << VMRI_STAT_NR) - 1;
+    struct vmri_counters c;
+    unsigned int type;
+
+    for ( type = 0; type < VMRI_STAT_NR; type++ )
+    {
+        const uint64_t n = 1U << type;
+
+        dev.types[type] = (struct vmri_qp_counters){ n, n, n, n, n, n, n, n };
+    }
+    vmri_counters_get(&dev, &c);
+    CHECK_EQ(c.tx_msgs, all);
+    CHECK_EQ(c.tx_bytes, all);
+    CHECK_EQ(c.rx_msgs, all);
+    CHECK_EQ(c.rx_bytes, all);
+    CHECK_EQ(c.errors, all);
+    CHECK_EQ(c.flushed, all);
+    CHECK_EQ(c.rnr, all);
+    CHECK_EQ(c.retries, all);
+    CHECK_EQ(c.completions, 0);
+}
+
 /* ---- objects ---- */
 
 static long dump(struct guest *g, uint32_t kind, uint32_t *index,
