@@ -61,7 +61,7 @@ static bool resolve_frame(struct vmri_place *p, const struct vmri_sge *sge)
 
 /*
  * The run at addr of what a key names.  All of the `bytes` that the request
- * will still touch are checked here, so a range that ends outside moves nothing.
+ * will still touch are checked here: a range that ends outside moves nothing.
  */
 static bool resolve_key(struct vmri_place *p, uint32_t key,
                         const struct vmri_pd *pd, uint32_t access,

@@ -4,8 +4,8 @@
  *
  * A queue has at most one owner, the CPU that set `busy`.  Who finds it owned,
  * or somebody waiting to own it, leaves a note in `again` and goes; that owner
- * looks at the note after it has given the queue up.  Every call has a budget that each request and each byte
- * uses up, and all progress is in the QP.
+ * looks at the note after it has given the queue up.  Every call has a budget
+ * that each request and each byte uses up, and all progress is in the QP.
  */
 #include "internal.h"
 
