@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Requests as they fall: good ones, and what makes them wrong.  Whether and how
+ * VMRI will find them wrong is the oracle's business.
+ */
+#include "model.h"
+#include "internal.h"
+
+#undef memcpy
+#undef memset
+
+static struct rng *rng_of(const struct side *s)
+{
+    return &s->cell->rng;
+}
+
+/* ---- memory ---- */
+
+/* The first two regions are always there, one a PD, with all rights. */
+static const struct region *pick_region(const struct keys *keys,
+                                        unsigned int dir, uint32_t access,
+                                        uint32_t length)
+{
+    const struct region *all = keys->side->region[dir];
+    unsigned int i, first = rng_below(rng_of(keys->side), REGIONS);
+
+    for ( i = 0; i < REGIONS; i++ )
+    {
+        const struct region *r = &all[(first + i) % REGIONS];
+
+        if ( r->key && r->pd == keys->pd && !(access & ~r->access) &&
+             r->length >= length )
+            return r;
+    }
+    return &all[keys->pd];
+}
+
+/* An entry of up to `want` bytes. */
+static struct vmri_sge pick_entry(const struct keys *keys, unsigned int dir,
+                                  uint32_t access, uint32_t want)
+{
+    struct rng *rng = rng_of(keys->side);
+    const struct region *r = pick_region(keys, dir, access, want);
+    uint32_t length = min(want, r->length);
+
+    if ( keys->kernel && want <= PAGE_SIZE && rng_percent(rng, 40) )
+    {
+        uint64_t page = keys->side->memory.gfn + dir * HALF_PAGES +
+                        rng_below(rng, HALF_PAGES);
+        uint32_t at = rng_below(rng, (uint32_t)PAGE_SIZE + 1 - want);
+
+        /* Of no bytes at the end of a page would be in the next. */
+        return (struct vmri_sge){
+            .addr = (page << PAGE_SHIFT) + (want ? at : 0), .length = want,
+            .lkey = VMRI_LKEY_FRAMES,
+        };
+    }
+    return (struct vmri_sge){
+        .addr = r->iova + rng_below(rng, r->length - length + 1),
+        .length = length, .lkey = r->key,
+    };
+}
+
+/* A list that holds `length` bytes, or as many as it can; how many entries. */
+static unsigned int pick_list(const struct keys *keys, unsigned int dir,
+                              uint32_t access, uint32_t length,
+                              unsigned int max_sge, struct vmri_sge *sge)
+{
+    struct rng *rng = rng_of(keys->side);
+    unsigned int n = 0;
+
+    while ( n < max_sge && (length || rng_percent(rng, 10)) )
+    {
+        uint32_t part = length;
+
+        if ( n + 1 < max_sge && rng_percent(rng, 60) )
+            part = rng_below(rng, length + 1);
+        sge[n] = pick_entry(keys, dir, access, part);
+        length -= sge[n++].length;
+    }
+    return n;
+}
+
+static uint32_t pick_length(struct rng *rng, uint32_t limit)
+{
+    static const struct {
+        uint8_t percent;
+        uint32_t below;
+    } table[] = {
+        { 8, 1 }, { 50, 64 }, { 30, 1024 }, { 9, 9000 }, { 2, 40000 },
+        { 1, 300000 },
+    };
+    uint32_t n = rng_below(rng, 100), i = 0, length;
+
+    while ( n >= table[i].percent )
+        n -= table[i++].percent;
+    /* The largest are rare. */
+    if ( i == ARRAY_SIZE(table) - 1 && rng_percent(rng, 75) )
+        i = 0;
+    length = rng_below(rng, table[i].below);
+    return min(length, limit);
+}
+
+/* ---- receives ---- */
+
+const struct recv *next_recv(struct qp *q)
+{
+    struct qp *peer = q->peer;
+    uint32_t skip = 0, i;
+
+    for ( i = q->sq.done; i != q->sq.prod; i++ )
+        skip += takes_receive(q->send[i % DEPTH].wqe.opcode);
+    if ( peer->claimed && !skip )
+        return &peer->claim;
+    skip -= peer->claimed;
+    return skip < wq_posted(&peer->rq->wq)
+           ? &peer->rq->recv[(peer->rq->wq.done + skip) % DEPTH] : NULL;
+}
+
+/* May a list go through the indirect list? */
+static bool pick_indirect(struct qp *q)
+{
+    return q->arg.ind_log2_entries && rng_percent(rng_of(q->side), 30) &&
+           q->ind_used + INDIRECT <= 1U << IND_LOG2;
+}
+
+void make_recv(struct qp *q, uint32_t length, struct recv *r)
+{
+    struct rng *rng = rng_of(q->side);
+    bool indirect = !qp_shares(q) && pick_indirect(q);
+    unsigned int max_sge = indirect ? INDIRECT : q->rq->wq.max_sge;
+
+    *r = (struct recv){ .wqe.wr_id = ++q->side->cell->wr_id };
+    r->wqe.num_sge = (uint16_t)pick_list(&q->rq->keys, !q->side->index,
+                                         VMRI_ACCESS_LOCAL_WRITE, length +
+                                         pick_length(rng, 5000),
+                                         max_sge, r->sge);
+    if ( r->wqe.num_sge > q->rq->wq.max_sge )
+        r->wqe.flags = VMRI_RECV_INDIRECT;
+}
+
+/* ---- good requests ---- */
+
+/* The right that the peer must grant; ~0: not on such a queue pair. */
+static uint32_t right_for(const struct qp *q, unsigned int opcode)
+{
+    switch ( opcode )
+    {
+    case VMRI_WR_SEND:
+    case VMRI_WR_SEND_WITH_IMM:
+        return 0;
+    case VMRI_WR_RDMA_WRITE:
+    case VMRI_WR_RDMA_WRITE_WITH_IMM:
+        return qp_is_datagram(q) ? ~0U : VMRI_ACCESS_REMOTE_WRITE;
+    case VMRI_WR_RDMA_READ:
+        return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_READ : ~0U;
+    case VMRI_WR_FLUSH:
+        return qp_is_reliable(q) ? VMRI_ACCESS_FLUSH_GLOBAL : ~0U;
+    case VMRI_WR_ATOMIC_WRITE:
+        return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_WRITE : ~0U;
+    default:
+        return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_ATOMIC : ~0U;
+    }
+}
+
+unsigned int pick_opcode(struct qp *q)
+{
+    static const uint8_t opcodes[] = {
+        VMRI_WR_SEND, VMRI_WR_SEND, VMRI_WR_SEND_WITH_IMM, VMRI_WR_RDMA_WRITE,
+        VMRI_WR_RDMA_WRITE_WITH_IMM, VMRI_WR_RDMA_READ, VMRI_WR_RDMA_READ,
+        VMRI_WR_ATOMIC_CMP_AND_SWP, VMRI_WR_ATOMIC_FETCH_AND_ADD,
+        VMRI_WR_ATOMIC_WRITE, VMRI_WR_FLUSH,
+    };
+    unsigned int opcode;
+
+    do
+        opcode = opcodes[rng_below(rng_of(q->side), ARRAY_SIZE(opcodes))];
+    while ( right_for(q, opcode) & ~q->peer->attr.access_flags );
+    return opcode;
+}
+
+static uint32_t length_of_atomic(const struct send *s)
+{
+    return s->wqe.opcode == VMRI_WR_ATOMIC_CMP_AND_SWP ||
+           s->wqe.opcode == VMRI_WR_ATOMIC_FETCH_AND_ADD ? 8 : 0;
+}
+
+static void fill_payload(struct qp *q, struct send *s, uint32_t length)
+{
+    struct rng *rng = rng_of(q->side);
+    bool fetch = s->wqe.opcode == VMRI_WR_RDMA_READ || length_of_atomic(s),
+         indirect;
+
+    if ( !fetch && q->arg.max_inline && rng_percent(rng, 30) )
+    {
+        s->wqe.flags |= VMRI_SEND_INLINE;
+        s->wqe.length = min(length, q->arg.max_inline);
+        s->wqe.num_sge = (uint16_t)rng_below(rng, 3);
+        fill_pattern(s->data, s->wqe.length, (uint32_t)rng_next(rng) & 0xffff);
+        return;
+    }
+    indirect = pick_indirect(q);
+    s->wqe.num_sge = (uint16_t)
+        pick_list(&q->keys, q->side->index, fetch ? VMRI_ACCESS_LOCAL_WRITE : 0,
+                  length, indirect ? INDIRECT : q->sq.max_sge, s->sge);
+    if ( indirect )
+        s->wqe.flags |= VMRI_SEND_INDIRECT;
+    s->wqe.length = (uint32_t)min_t(uint64_t, length,
+                                    list_bytes(s->sge, s->wqe.num_sge));
+}
+
+static void fill_remote(struct qp *q, struct send *s)
+{
+    const struct region *r = pick_region(&q->peer->keys, q->side->index,
+                                         right_for(q, s->wqe.opcode),
+                                         s->wqe.length);
+
+    s->wqe.u.rdma.rkey = r->key;
+    s->wqe.u.rdma.remote_addr =
+        r->iova + rng_below(rng_of(q->side), r->length - s->wqe.length + 1);
+}
+
+/* Addresses in a region are as aligned as the memory. */
+static void fill_operation(struct qp *q, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    const struct region *r = pick_region(&q->peer->keys, q->side->index,
+                                         right_for(q, s->wqe.opcode), 16);
+    uint32_t at = rng_below(rng, r->length - 15);
+
+    s->wqe.u.rdma.rkey = r->key;
+    s->wqe.u.rdma.remote_addr = ROUNDUP(r->iova + at, 8ULL);
+    s->wqe.u.rdma.swap = rng_next(rng);
+    s->wqe.u.rdma.compare_add = rng_next(rng);
+    /* Let the comparison succeed at times. */
+    if ( s->wqe.opcode == VMRI_WR_ATOMIC_CMP_AND_SWP && rng_percent(rng, 50) )
+        memcpy(&s->wqe.u.rdma.compare_add,
+               q->peer->side->memory.image + r->at +
+               (s->wqe.u.rdma.remote_addr - r->iova), 8);
+}
+
+static void fill_flush(struct qp *q, struct send *s, uint32_t length)
+{
+    s->wqe.length = length;
+    fill_remote(q, s);
+    s->wqe.u.rdma.flush_type = VMRI_FLUSH_GLOBAL;
+    s->wqe.u.rdma.flush_level = rng_percent(rng_of(q->side), 50)
+                                ? VMRI_FLUSH_LEVEL_MR : VMRI_FLUSH_LEVEL_RANGE;
+}
+
+static void fill_datagram(struct qp *q, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    struct vmri_av *av = &s->wqe.u.ud.av;
+    unsigned int i;
+
+    av->dlid = q->peer->side->guest->lid;
+    av->sl = (uint8_t)rng_below(rng, 16);
+    s->wqe.u.ud.remote_qpn = q->peer->qpn;
+    s->wqe.u.ud.remote_qkey = q->peer->attr.qkey;
+    if ( q->attr.qkey == q->peer->attr.qkey && rng_percent(rng, 50) )
+        s->wqe.u.ud.remote_qkey = VMRI_QKEY_OWN;
+    if ( rng_percent(rng, 50) )
+        return;
+    av->flags = VMRI_AV_GRH;
+    av->flow_label = rng_below(rng, 1U << 20);
+    av->hop_limit = (uint8_t)rng_next(rng);
+    av->traffic_class = (uint8_t)rng_next(rng);
+    for ( i = 0; i < 16; i++ )
+        av->dgid[i] = (uint8_t)rng_next(rng);
+    /* Not a multicast GID. */
+    av->dgid[0] = 0xfe;
+}
+
+void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
+               struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    uint32_t length = pick_length(rng, limit);
+
+    memset(&s->wqe, 0, sizeof(s->wqe));
+    s->wqe.wr_id = ++q->side->cell->wr_id;
+    s->wqe.opcode = (uint8_t)opcode;
+    s->wqe.flags = (rng_percent(rng, 70) ? VMRI_SEND_SIGNALED : 0) |
+                   (rng_percent(rng, 20) ? VMRI_SEND_SOLICITED : 0) |
+                   (rng_percent(rng, 10) ? VMRI_SEND_FENCE : 0);
+    s->wqe.imm = (uint32_t)rng_next(rng);
+    switch ( opcode )
+    {
+    case VMRI_WR_SEND:
+    case VMRI_WR_SEND_WITH_IMM:
+        fill_payload(q, s, length);
+        if ( qp_is_datagram(q) )
+            fill_datagram(q, s);
+        break;
+    case VMRI_WR_ATOMIC_CMP_AND_SWP:
+    case VMRI_WR_ATOMIC_FETCH_AND_ADD:
+        fill_payload(q, s, 8);
+        fill_operation(q, s);
+        break;
+    case VMRI_WR_ATOMIC_WRITE:
+        s->wqe.length = 8;
+        fill_operation(q, s);
+        break;
+    case VMRI_WR_FLUSH:
+        fill_flush(q, s, min(length, HALF / 2));
+        break;
+    default:
+        /* What an RDMA names lies in one region. */
+        fill_payload(q, s, min(length, HALF / 2));
+        fill_remote(q, s);
+    }
+}
+
+/* ---- wrong ones ---- */
+
+void spoil_form(struct qp *q, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    bool plain = !(s->wqe.flags & (VMRI_SEND_INLINE | VMRI_SEND_INDIRECT));
+
+    switch ( rng_below(rng, plain ? 4 : 3) )
+    {
+    case 0:
+        s->wqe.opcode = (uint8_t)(VMRI_WR_REG_MR + 1 + rng_below(rng, 200));
+        break;
+    case 1:
+        s->wqe.flags |= 0x20 << rng_below(rng, 3);
+        break;
+    case 2:
+        s->wqe.length = VMRI_MAX_MSG + 1 + rng_below(rng, 1U << 30);
+        break;
+    case 3:
+        s->wqe.num_sge = (uint16_t)(q->sq.max_sge + 1 + rng_below(rng, 1000));
+        break;
+    }
+}
+
+/* Some other region of this direction, whatever it allows. */
+static uint32_t other_key(const struct keys *keys, unsigned int dir)
+{
+    struct rng *rng = rng_of(keys->side);
+    const struct region *r = &keys->side->region[dir][rng_below(rng, REGIONS)];
+
+    switch ( rng_below(rng, 4) )
+    {
+    case 0:
+        return 0xffff0000U | rng_below(rng, 0xff00);
+    case 1:
+        return r->old_key ? r->old_key : 0xfffe0000U;
+    case 2:
+        return keys->kernel ? 0 : VMRI_LKEY_FRAMES;
+    default:
+        return r->key;
+    }
+}
+
+static void spoil_entry(const struct keys *keys, unsigned int dir,
+                        struct vmri_sge *sge)
+{
+    struct rng *rng = rng_of(keys->side);
+
+    if ( sge->lkey == VMRI_LKEY_FRAMES )
+    {
+        sge->addr += rng_percent(rng, 50)
+                     ? (1ULL << 40)
+                     : PAGE_SIZE - (sge->addr & (PAGE_SIZE - 1)) -
+                       sge->length + 1;
+        return;
+    }
+    if ( rng_percent(rng, 70) )
+        sge->lkey = other_key(keys, dir);
+    else
+        sge->addr += rng_percent(rng, 50) ? HALF : -(uint64_t)HALF;
+}
+
+void spoil_list(const struct keys *keys, unsigned int dir,
+                struct vmri_sge *sge, unsigned int num)
+{
+    spoil_entry(keys, dir, &sge[rng_below(rng_of(keys->side), num)]);
+}
+
+void spoil_remote(struct qp *q, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    uint64_t *addr = &s->wqe.u.rdma.remote_addr;
+
+    if ( rng_percent(rng, 60) )
+        s->wqe.u.rdma.rkey = other_key(&q->peer->keys, q->side->index);
+    else
+        *addr = rng_percent(rng, 50) ? *addr + HALF : ~0ULL - rng_below(rng, 9);
+}
