@@ -3,10 +3,10 @@
  * VMRI: bytes from pages to pages.
  *
  * Both sides are resolved into runs of contiguous machine frames.  A run of a
- * registered region needs no reference but the one to its key, since its frames
- * are pinned; a single frame that a kernel queue names, or a fast MR has, is
- * checked and referenced here.  Either is put before the caller publishes a
- * completion.
+ * registered region needs no reference but the one to its key, since its
+ * frames are pinned; a single frame that a kernel queue names, or a fast MR
+ * has, is checked and referenced here.  Either is put before the caller
+ * publishes a completion.
  */
 #include "internal.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * VMRI: fast memory regions: the guest's kernel gives one memory by a request,
- * without a call, and has it taken away again by another, its own or the peer's.
+ * without a call, and has it taken away again by another, its own or its
+ * peer's.
  *
- * Nothing is pinned.  The frames' numbers are kept as they were given, and each
- * is looked at when a copy comes to it, as those of VMRI_LKEY_FRAMES are.
+ * Nothing is pinned.  The frames' numbers are kept as they were given, and
+ * each is looked at when a copy comes to it, as those of VMRI_LKEY_FRAMES are.
  */
 #include "internal.h"
 
@@ -61,7 +62,6 @@ static int fast_make(struct vmri_dev *dev, const struct vmri_mr_alloc *arg,
 int vmri_fast_alloc(struct vmri_dev *dev, struct vmri_mr_alloc *arg)
 {
     struct vmri_key *k;
-    uint32_t key;
     int ret;
 
     if ( arg->flags || !arg->max_frames ||
@@ -72,16 +72,16 @@ int vmri_fast_alloc(struct vmri_dev *dev, struct vmri_mr_alloc *arg)
     if ( ret )
         return ret;
 
-    key = k->key;
-    ret = vmri_key_publish(k);
+    arg->key = k->key;
+    ret = vmri_publish_idle(dev, &dev->keys, k->key, k);
     if ( ret )
     {
-        vmri_table_release(&dev->keys, key);
+        vmri_table_release(&dev->keys, k->key);
         fast_release(dev, k);
         return ret;
     }
 
-    arg->key = key;
+    vmri_key_unclaim(k);
 
     return 0;
 }

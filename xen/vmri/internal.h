@@ -22,14 +22,14 @@
  *
  * What waits for what: a call that kills an object waits for peers' steps, one
  * that kills a device (with vmri_control_lock held) for calls in it, one that
- * frees a multicast group (with its fabric's mcg_lock held) for steps that send
- * to it.  Steps wait for no kill and no mcg_lock, calls of guests for no
+ * frees a multicast group (with its fabric's mcg_lock held) for steps that
+ * send to it.  Steps wait for no kill and no mcg_lock, calls of guests for no
  * vmri_control_lock: no circle.  One kind of step waits: one that takes away
- * what a key grants (an invalidation, a new binding) waits for the references to
- * that key, while it refers to queue pairs and devices, but to no key.  Who
+ * what a key grants (an invalidation, a new binding) waits for the references
+ * to that key, while it refers to queue pairs and devices, but to no key.  Who
  * refers to a key waits for nothing, so such a step ends.  A key is changed by
- * one call at a time (its `busy`): steps that find another at it fail, commands
- * wait for the other's end.
+ * one call at a time (its `busy`): steps that find another at it fail,
+ * commands wait for the other's end.
  *
  * That one object uses another (a QP its CQs and PD, an MR its PD) is counted
  * in `users` of the used one, under the device's lock; destroying a used
@@ -185,12 +185,10 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle);
 void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj);
 /*
  * For objects that are there for long and can be used now and then (windows,
- * fast MRs): publish one that lookups do not find; hide it again, waiting until
- * nobody refers to it, as kill does; give it another handle of the same index
- * while it is idle; and let lookups find it.  All but the first by one call at
- * a time.
+ * fast MRs): hide one from lookups, waiting until nobody refers to it, as kill
+ * does; give it another handle of the same index while it is idle; and let
+ * lookups find it.  By one call at a time.
  */
-void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj);
 void vmri_table_idle(struct vmri_table *t, uint32_t handle);
 void vmri_table_rename(struct vmri_table *t, uint32_t handle, uint32_t name);
 void vmri_table_live(struct vmri_table *t, uint32_t handle);
@@ -212,8 +210,8 @@ void *vmri_table_peek(struct vmri_table *t, uint32_t handle);
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle);
 /*
  * The first object, idle or not, with an index of *index or more, *index then
- * naming the one behind it; its handle.  NULL at the end.  Takes no reference: for
- * teardown and dumps, where the caller keeps objects from going.
+ * naming the one behind it; its handle.  NULL at the end.  Takes no reference:
+ * for teardown and dumps, where the caller keeps objects from going.
  */
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle);
 
@@ -459,6 +457,9 @@ int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
  */
 int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
                  void *obj);
+/* The same with one that lookups do not find yet. */
+int vmri_publish_idle(struct vmri_dev *dev, struct vmri_table *t,
+                      uint32_t handle, void *obj);
 
 /* ---- shared memory (ring.c) ---- */
 

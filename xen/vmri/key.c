@@ -156,23 +156,6 @@ struct vmri_key *vmri_key_peek(const struct vmri_qp *qp, uint32_t key,
     return *verr ? NULL : k;
 }
 
-int vmri_key_publish(struct vmri_key *k)
-{
-    struct vmri_dev *dev = k->dev;
-    int ret = -ENODEV;
-
-    env_lock(&dev->lock);
-    if ( dev->in_use && !dev->closing )
-    {
-        vmri_table_publish_idle(&dev->keys, k->key, k);
-        k->busy = false;
-        ret = 0;
-    }
-    env_unlock(&dev->lock);
-
-    return ret;
-}
-
 void vmri_key_kill(struct vmri_key *k)
 {
     vmri_table_kill(&k->dev->keys, k->key);

@@ -126,8 +126,6 @@ void vmri_key_unclaim(struct vmri_key *k);
  */
 struct vmri_key *vmri_key_peek(const struct vmri_qp *qp, uint32_t key,
                                unsigned int kinds, uint16_t *verr);
-/* Show a new one, which is idle, and unclaim it: 0 or -ENODEV. */
-int vmri_key_publish(struct vmri_key *k);
 /* End a claimed one: nobody finds it, or refers to it, any more. */
 void vmri_key_kill(struct vmri_key *k);
 /* Do two keys differ in what their user may choose alone? */
@@ -174,8 +172,8 @@ int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
                        struct vmri_call *call);
 /*
  * End what cannot go on: the command on an MR of call->ticket, or (key not 0)
- * an MR whose key the guest cannot be told.  `error`, or -ERESTART: the command
- * goes on, and ends with that error.
+ * an MR whose key the guest cannot be told.  `error`, or -ERESTART: the
+ * command goes on, and ends with that error.
  */
 int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
                     int error);

@@ -205,8 +205,8 @@ static int complete_args(struct vmri_dev *dev, struct vmri_mr_reregister *arg,
 }
 
 /*
- * The frames stay, and what they are pinned for.  Looked at again, since others
- * may have re-registered it meanwhile.
+ * The frames stay, and what they are pinned for.  Looked at again, since
+ * others may have re-registered it meanwhile.
  */
 static int change_rights(struct vmri_dev *dev, uint32_t key,
                          const struct vmri_mr_register *arg)
@@ -239,8 +239,8 @@ static int change_rights(struct vmri_dev *dev, uint32_t key,
 }
 
 /*
- * The MR gets what its successor has, and the other way round: what it was goes
- * with the successor, whose pages nobody can reach any more.
+ * The MR gets what its successor has, and the other way round: what it was
+ * goes with the successor, whose pages nobody can reach any more.
  */
 static int replace(struct vmri_dev *dev, struct vmri_mr *successor)
 {
@@ -261,7 +261,7 @@ static int replace(struct vmri_dev *dev, struct vmri_mr *successor)
     return 0;
 }
 
-/* A call that is not a continuation: as vmri_mr_continue, or it is all done. */
+/* A call that is no continuation: as vmri_mr_continue, or *out is NULL. */
 static int reregister_begin(struct vmri_dev *dev,
                             struct vmri_mr_reregister *arg,
                             struct vmri_mr **out)

@@ -3,10 +3,10 @@
  * VMRI: memory windows (IBTA 1.4, 10.6.7): remote access to a part of a memory
  * region, given and taken away by requests.
  *
- * A window of type 1 belongs to a PD and may be bound anew at any time.  One of
- * type 2, which is 2B here, is bound to the queue pair that bound it, too, must
- * be unbound to be bound, and is unbound by an invalidation.  While a window is
- * bound its region, of which it has the pages, stays what it is.
+ * A window of type 1 belongs to a PD and may be bound anew at any time.  One
+ * of type 2, which is 2B here, is bound to the queue pair that bound it, too,
+ * must be unbound to be bound, and is unbound by an invalidation.  While a
+ * window is bound its region, of which it has the pages, stays what it is.
  */
 #include "internal.h"
 
@@ -64,7 +64,6 @@ static int mw_make(struct vmri_dev *dev, const struct vmri_mw_alloc *arg,
 int vmri_mw_alloc(struct vmri_dev *dev, struct vmri_mw_alloc *arg)
 {
     struct vmri_mw *mw = NULL;
-    uint32_t key;
     int ret;
 
     if ( arg->reserved || (arg->type != 1 && arg->type != 2) )
@@ -74,23 +73,19 @@ int vmri_mw_alloc(struct vmri_dev *dev, struct vmri_mw_alloc *arg)
     if ( ret )
         return ret;
 
-    key = mw->k.key;
-    env_lock(&dev->lock);
-    list_add_tail(&mw->list, &dev->mws);
-    env_unlock(&dev->lock);
-
-    ret = vmri_key_publish(&mw->k);
+    arg->key = mw->k.key;
+    ret = vmri_publish_idle(dev, &dev->keys, mw->k.key, &mw->k);
     if ( ret )
     {
-        env_lock(&dev->lock);
-        list_del(&mw->list);
-        env_unlock(&dev->lock);
-        vmri_table_release(&dev->keys, key);
+        vmri_table_release(&dev->keys, mw->k.key);
         mw_release(dev, mw);
         return ret;
     }
 
-    arg->key = key;
+    env_lock(&dev->lock);
+    list_add_tail(&mw->list, &dev->mws);
+    mw->k.busy = false;
+    env_unlock(&dev->lock);
 
     return 0;
 }
@@ -141,7 +136,7 @@ void vmri_mw_unbind(struct vmri_mw *mw)
 }
 
 /*
- * Make the first window of a list busy, having waited for who changes it; NULL:
+ * Make the first window of a QP busy, having waited for who changes it; NULL:
  * there is none.
  */
 static struct vmri_mw *claim_bound(struct vmri_qp *qp)

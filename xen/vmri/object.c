@@ -336,22 +336,19 @@ static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
         env_trace(event, vmri_trace_id(t->dev), t->kind, handle);
 }
 
-void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj)
+static void slot_publish(struct vmri_table *t, uint32_t handle, void *obj,
+                         uint32_t ref)
 {
     struct vmri_slot *slot = find_slot(t, handle);
 
     env_store(&slot->obj, obj);
-    env_store_release(&slot->ref, 1);
+    env_store_release(&slot->ref, ref);
     trace(VMRI_TRC_CREATE, t, handle);
 }
 
-void vmri_table_publish_idle(struct vmri_table *t, uint32_t handle, void *obj)
+void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
-
-    env_store(&slot->obj, obj);
-    env_store_release(&slot->ref, VMRI_REF_IDLE | 1);
-    trace(VMRI_TRC_CREATE, t, handle);
+    slot_publish(t, handle, obj, 1);
 }
 
 void vmri_table_release(struct vmri_table *t, uint32_t handle)
@@ -571,20 +568,32 @@ int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
     return ret;
 }
 
-int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
-                 void *obj)
+static int publish(struct vmri_dev *dev, struct vmri_table *t,
+                   uint32_t handle, void *obj, uint32_t ref)
 {
     int ret = -ENODEV;
 
     env_lock(&dev->lock);
     if ( dev->in_use && !dev->closing )
     {
-        vmri_table_publish(t, handle, obj);
+        slot_publish(t, handle, obj, ref);
         ret = 0;
     }
     env_unlock(&dev->lock);
 
     return ret;
+}
+
+int vmri_publish(struct vmri_dev *dev, struct vmri_table *t, uint32_t handle,
+                 void *obj)
+{
+    return publish(dev, t, handle, obj, 1);
+}
+
+int vmri_publish_idle(struct vmri_dev *dev, struct vmri_table *t,
+                      uint32_t handle, void *obj)
+{
+    return publish(dev, t, handle, obj, VMRI_REF_IDLE | 1);
 }
 
 /*

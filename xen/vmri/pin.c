@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMRI: memory regions on their way: getting their frames, or giving them back.
+ * VMRI: memory regions on their way: getting their frames, or giving them
+ * back.
  *
- * Either may take many calls, each of which goes on where the last one stopped.
- * Until it ends, such an MR is in pending_mrs of the device, where the next
- * call claims it (`busy`); when no next call comes, vmri_dev_close finishes it.
- * Its key stays taken for as long.
+ * Either may take many calls, each of which goes on where the last one
+ * stopped.  Until it ends, such an MR is in pending_mrs of the device, where
+ * the next call claims it (`busy`); when no next call comes, vmri_dev_close
+ * finishes it.  Its key stays taken for as long.
  */
 #include "internal.h"
 
@@ -82,8 +83,8 @@ static int pin_same(struct vmri_mr *mr, uint32_t nr)
 }
 
 /*
- * This and unpinning end after VMRI_CALL_FRAMES even when nothing else is to be
- * done: whoever detaches the device waits for this call.
+ * This and unpinning end after VMRI_CALL_FRAMES even when nothing else is to
+ * be done: whoever detaches the device waits for this call.
  */
 int vmri_mr_pin(struct vmri_mr *mr)
 {
