@@ -156,7 +156,8 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
  * and no SGEs.  FLUSH has in `length` the bytes to be flushed and no SGEs.
  * BIND_MW, REG_MR and LOCAL_INV have length 0; REG_MR is INDIRECT and has a
  * frame (gfn << 12) in each entry's addr, the rest of which is 0.
- * REG_MR, and invalidating a fast MR, are for kernel queues alone.
+ * REG_MR, and invalidating a fast MR, are for kernel queues alone.  What is wrong
+ * with what the last three name is a MW_BIND_ERR.
  */
 struct vmri_send_wqe {
 	uint64_t wr_id;
@@ -279,7 +280,7 @@ VMRI_ASSERT_SIZE(vmri_cqe, 64);
 #define VMRI_VERR_SGES		3	/* too many entries */
 #define VMRI_VERR_LENGTH	4	/* longer than allowed, or than the SGEs */
 #define VMRI_VERR_KEY		5	/* no such key, or a privileged one */
-#define VMRI_VERR_PD		6	/* key of another PD */
+#define VMRI_VERR_PD		6	/* key of another PD, window of another QP */
 #define VMRI_VERR_RIGHTS	7	/* MR or QP does not allow it */
 #define VMRI_VERR_BOUNDS	8	/* outside the MR */
 #define VMRI_VERR_FRAME		9	/* a frame that may not be used */

@@ -481,8 +481,10 @@ VMRI_ASSERT_SIZE(vmri_mr_register, 56);
 
 /*
  * VMRI_OP_mr_reregister (IBTA 1.4, 11.2.8.2): change what `flags` names; the
- * other fields are ignored.  The key may change.  -EBUSY: windows are bound to
- * it.  A call that fails leaves the MR as it was.
+ * other fields are ignored.  The key may change.  When the frames change, or
+ * whether they may be written to, the new ones are pinned, and charged, before
+ * the old ones are let go of.  -EBUSY: windows are bound to it.  A call that
+ * fails leaves the MR as it was.
  */
 struct vmri_mr_reregister {
 	uint32_t old_key;		/* IN */

@@ -249,6 +249,9 @@ struct guest_wr {
     uint32_t srqn;                  /* XRC */
     struct guest_qp *to;            /* UD */
     uint32_t qkey;
+    const struct vmri_sge *list;    /* indirect entries, instead of sge */
+    bool raw;                       /* the request's union is: */
+    struct vmri_send_wqe wqe;
 };
 void qp_post_send(struct guest_qp *qp, const struct guest_wr *wr);
 void qp_post_recv(struct guest_qp *qp, uint64_t wr_id,

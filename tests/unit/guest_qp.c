@@ -276,14 +276,16 @@ static uint32_t sum_sges(const struct guest_wr *wr)
     uint32_t sum = 0;
     unsigned int i;
 
-    for ( i = 0; i < wr->num_sge; i++ )
+    for ( i = 0; !wr->list && i < wr->num_sge; i++ )
         sum += wr->sge[i].length;
     return sum;
 }
 
 static void fill_address(const struct guest_wr *wr, struct vmri_send_wqe *wqe)
 {
-    if ( wr->to )
+    if ( wr->raw )
+        wqe->u = wr->wqe.u;
+    else if ( wr->to )
     {
         wqe->u.ud.av.dlid = wr->to->guest->lid;
         wqe->u.ud.remote_qpn = wr->to->qpn;
@@ -316,7 +318,8 @@ void qp_post_send(struct guest_qp *qp, const struct guest_wr *wr)
     if ( wr->data )
         memcpy(wqe + 1, wr->data, wqe->length);
     else if ( wr->flags & VMRI_SEND_INDIRECT )
-        wqe->ind_start = put_indirect(qp, wr->sge, wr->num_sge);
+        wqe->ind_start = put_indirect(qp, wr->list ? wr->list : wr->sge,
+                                      wr->num_sge);
     else if ( wr->num_sge <= qp->arg.max_send_sge )
         memcpy(wqe + 1, wr->sge, wr->num_sge * sizeof(wr->sge[0]));
 

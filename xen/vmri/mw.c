@@ -180,8 +180,7 @@ int vmri_mw_close(struct vmri_dev *dev)
 {
     unsigned int n = 0;
 
-    for ( ; ; )
-    {
+    do {
         struct vmri_mw *mw;
         bool busy;
 
@@ -194,10 +193,12 @@ int vmri_mw_close(struct vmri_dev *dev)
 
         if ( !mw )
             return 0;
-        if ( busy || n++ == UNBIND_MAX || env_preempt() )
-            return -ERESTART;
+        if ( busy )
+            break;
         mw_destroy(mw);
-    }
+    } while ( ++n < UNBIND_MAX && !env_preempt() );
+
+    return -ERESTART;
 }
 
 /* ---- bind ---- */
