@@ -81,6 +81,12 @@ TEST(srqwait_one_a_receive)
     struct vmri_sge sge = mr_sge(&h.mr, 0, 8);
     unsigned int i;
 
+    /* Those that nobody waited for do not count. */
+    for ( i = 0; i < 7; i++ )
+    {
+        hub_recv(&h, i, 0, 8);
+        spoke_send(&h, &h.spoke[i % 6], i, 8);
+    }
     for ( i = 0; i < 6; i++ )
         spoke_send(&h, &h.spoke[i], i, 8);
     for ( i = 0; i < 3; i++ )
@@ -185,6 +191,19 @@ TEST(srqwait_the_dead_are_skipped)
         cq_expect(next->qp->scq, 2, 0);
         cq_expect(h.cq, how, 0);
     }
+}
+
+/* One that fails by what it sends itself waits no more. */
+TEST(srqwait_failure_ends_it)
+{
+    struct hub h = hub_new(1, 0, NULL, &patient);
+    struct guest_wr wr = { .wr_id = 7, .opcode = 99 };
+
+    spoke_send(&h, &h.spoke[0], 1, 8);
+    CHECK_EQ(h.srq->hdr->wait, 1);
+    qp_send(h.spoke[0].in, &wr);
+    cq_expect(h.spoke[0].in->scq, 7, VMRI_WC_LOC_QP_OP_ERR);
+    CHECK_EQ(h.srq->hdr->wait, 0);
 }
 
 /* Times and retries are those of a queue of one's own. */
