@@ -90,6 +90,10 @@ void env_test_preempt(unsigned int n);
 void env_test_one_frame(bool on);
 /* env_may_control refuses. */
 void env_test_deny(bool on);
+/* env_may_connect refuses what comes from this domain or goes there; or NULL. */
+void env_test_silo(const struct domain *d);
+/* How often env_may_connect was asked since the last call of this. */
+unsigned int env_test_connect_asked(void);
 
 /*
  * The nth next call fails, once; 0: none; ENV_ALWAYS: all from now on.

@@ -28,6 +28,8 @@ static unsigned int fail_in[ENV_FAIL_NR];       /* atomic */
 static unsigned int preempt_every;              /* atomic */
 static unsigned int preempt_count;              /* atomic */
 static bool deny;
+static const struct domain *silo;
+static unsigned int connect_asked;              /* atomic */
 
 static uint64_t now;                            /* atomic */
 static pthread_mutex_t timer_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -62,6 +64,8 @@ void env_test_begin(void)
     notify_hook.nth = 0;
     preempt_hook.nth = 0;
     deny = false;
+    silo = NULL;
+    connect_asked = 0;
     now = START;
     timers = NULL;
     nr_printed = 0;
@@ -314,6 +318,23 @@ int env_may_control(const struct domain *d, unsigned int cmd)
 void env_test_deny(bool on)
 {
     deny = on;
+}
+
+int env_may_connect(const struct domain *from, const struct domain *to)
+{
+    env_fetch_add(&connect_asked, 1);
+
+    return from == silo || to == silo ? -EPERM : 0;
+}
+
+void env_test_silo(const struct domain *d)
+{
+    silo = d;
+}
+
+unsigned int env_test_connect_asked(void)
+{
+    return env_xchg(&connect_asked, 0);
 }
 
 /* ---- the guest's virtual memory ---- */

@@ -206,8 +206,8 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     /* Subnet management packets do not leave the domain. */
     if ( qp->type != VMRI_QPT_SMI )
         dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
-    if ( dev && env_domain_running(dev->domain) &&
-         vmri_port_reaches(qp->dev, dev) )
+    if ( dev && vmri_fabric_joins(qp, dev) &&
+         env_domain_running(dev->domain) && vmri_port_reaches(qp->dev, dev) )
         peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
 
     if ( peer )

@@ -89,6 +89,7 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
         if ( (t = vmri_dev_table(dev, kind)) != NULL )
             vmri_table_init(t, tables[kind].format, 0, dev, kind);
     vmri_port_init(&dev->port);
+    dev->life = vmri_new_life();
     vmri_park_init(&dev->park);
     *out = dev;
 

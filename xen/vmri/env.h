@@ -150,6 +150,8 @@ struct vmri_domain **env_domain_state(struct domain *d);
  * Security: 0, or -EPERM.  d is the target of a control command, may be NULL.
  */
 int env_may_control(const struct domain *d, unsigned int cmd);
+/* The same for requests of one domain that reach into another. */
+int env_may_connect(const struct domain *from, const struct domain *to);
 
 /* Machine frames. */
 typedef uint64_t env_frame_t;

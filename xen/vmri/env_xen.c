@@ -106,6 +106,11 @@ int env_may_control(const struct domain *d, unsigned int cmd)
     return xsm_vmri_control(XSM_PRIV, d, cmd);
 }
 
+int env_may_connect(const struct domain *from, const struct domain *to)
+{
+    return xsm_vmri_connect(XSM_HOOK, from, to);
+}
+
 /* ---- frames of guests ---- */
 
 /*

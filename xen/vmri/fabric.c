@@ -127,6 +127,19 @@ bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev)
     return found;
 }
 
+bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to)
+{
+    if ( qp->dev->domain == to->domain || qp->joined == to->life )
+        return true;
+
+    if ( env_may_connect(qp->dev->domain, to->domain) )
+        return false;
+
+    qp->joined = to->life;
+
+    return true;
+}
+
 void vmri_fabric_peer_put(struct vmri_dev *peer)
 {
     vmri_table_put(&peer->fabric->lids, peer->lid);

@@ -271,6 +271,7 @@ struct vmri_dev {
     struct vmri_domain *owner;
     struct vmri_fabric *fabric;
     uint64_t guid;
+    uint64_t life;              /* no other device's or QP's */
     uint32_t id;
 
     env_lock_t lock;            /* LEVEL_DEV */
@@ -364,6 +365,12 @@ struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
 /* The same for a device that cannot be freed meanwhile: false if hidden. */
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);
+/*
+ * Does XSM let requests of a QP reach another domain's device?  By the owner
+ * of its send queue, which remembers the last one that it may reach until the
+ * QP is reset: XSM is not asked for each message.
+ */
+bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to);
 
 /* domain.c: the life cycle. */
 /*

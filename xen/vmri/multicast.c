@@ -99,7 +99,8 @@ enum vmri_step vmri_multicast(struct vmri_qp *qp, uint32_t *budget)
     {
         if ( peer )
         {
-            rc = vmri_datagram_to(qp, peer);
+            if ( vmri_fabric_joins(qp, peer->dev) )
+                rc = vmri_datagram_to(qp, peer);
             release(peer);
         }
         if ( rc == VMRI_STEP_DONE )

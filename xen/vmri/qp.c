@@ -66,10 +66,9 @@ static void queues_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
                  arg->rq_log2_stride, arg->max_recv_sge);
 }
 
-/* A number that no queue pair had before, from one reset to the next. */
-static uint64_t new_life(void)
+uint64_t vmri_new_life(void)
 {
-    static uint64_t lives;      /* atomic */
+    static uint64_t lives = 1;  /* atomic */
 
     return env_fetch_add(&lives, 1);
 }
@@ -81,7 +80,7 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     qp->rings.ind_log2_entries = arg->ind_log2_entries;
     qp->rings.ind_offset = arg->ind_offset;
     qp->max_inline = arg->max_inline;
-    qp->life = new_life();
+    qp->life = vmri_new_life();
     qp->attr.port = 1;
     qp->attr.path_mtu = 5;
     env_lock_init(&qp->lock, LEVEL_QP);
@@ -327,6 +326,7 @@ static void reset(struct vmri_qp *qp)
         vmri_recv_flush(qp, &qp->rx);
 
     qp->tx.active = false;
+    qp->joined = 0;
     qp->drain_event = false;
     qp->last_wqe = false;
     env_store(&qp->rq_wanted, 0);
@@ -335,7 +335,7 @@ static void reset(struct vmri_qp *qp)
     env_lock(&qp->lock);
     qp->rx.active = false;
     qp->established = false;
-    qp->life = new_life();
+    qp->life = vmri_new_life();
     vmri_wq_init(&qp->sq, qp->sq.hdr, qp->sq.offset, qp->sq.log2_entries,
                  qp->sq.log2_stride, qp->sq.max_sge);
     vmri_wq_init(&qp->rq, qp->rq.hdr, qp->rq.offset, qp->rq.log2_entries,

@@ -50,6 +50,7 @@ struct vmri_cursor {
 struct vmri_tx {
     bool active;
     bool claimed;               /* the peer's receive is ours */
+    bool forbidden;             /* XSM keeps us from the peer */
     uint8_t peer_rnr_timer;     /* min_rnr_timer of the peer, this step */
     uint8_t retry;              /* time-outs left */
     uint8_t rnr;                /* RNR retries left, or VMRI_UNLIMITED */
@@ -102,6 +103,7 @@ struct vmri_qp {
     struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
     bool established;           /* by lock: COMM_EST is out */
     uint64_t life;              /* no other's; changes with each reset */
+    uint64_t joined;            /* by the owner: life of a device, or 0 */
     struct vmri_source source;
     uint32_t inflight;          /* atomic: copies that resolved this QP */
     uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
@@ -151,6 +153,8 @@ enum {
 /* The set of which a QP's type is the only member (qpstate.c). */
 unsigned int vmri_type_bit(const struct vmri_qp *qp);
 
+/* A number that no QP or device had before. */
+uint64_t vmri_new_life(void);
 int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
                    struct vmri_call *call);
 int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);

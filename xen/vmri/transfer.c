@@ -101,14 +101,18 @@ static uint32_t responder_rights(const struct vmri_qp_modify *attr)
 struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
 {
     struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
-    struct vmri_qp *peer;
+    struct vmri_qp *peer = NULL;
     bool answers;
 
+    qp->tx.forbidden = false;
     if ( !dev )
         return NULL;
 
-    peer = env_domain_running(dev->domain) && vmri_port_reaches(qp->dev, dev)
-           ? vmri_table_get(&dev->qps, qp->attr.dest_qpn) : NULL;
+    if ( unlikely(!vmri_fabric_joins(qp, dev)) )
+        qp->tx.forbidden = true;
+    else if ( env_domain_running(dev->domain) &&
+              vmri_port_reaches(qp->dev, dev) )
+        peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
     if ( !peer )
         goto none;
 
@@ -174,6 +178,10 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
         vmri_count(qp->dev, ud_drops, 1);
         return VMRI_STEP_LOST;
     }
+
+    /* Waiting would not help. */
+    if ( qp->tx.forbidden )
+        return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_FORBIDDEN);
 
     vmri_count_qp(qp, retries, 1);
     if ( !wait_again(&qp->tx.silent_until, &qp->tx.retry,
