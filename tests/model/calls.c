@@ -142,6 +142,7 @@ void cq_make(struct cq *cq, unsigned int log2)
     if ( !cq->hdr )
     {
         cq->gfn = env_test_pages(s->guest->domain, CQ_PAGES, true);
+        cq->spare = env_test_pages(s->guest->domain, CQ_PAGES, true);
         cq->hdr = env_test_mem(s->guest->domain, cq->gfn);
         cq->entry = (void *)((uint8_t *)cq->hdr + VMRI_RING_OFFSET);
     }
@@ -164,36 +165,122 @@ void cq_unmake(struct cq *cq)
     cq->side->usage[VMRI_RES_PINNED] -= cq_pages(cq);
 }
 
+void cq_move(struct cq *cq, unsigned int log2)
+{
+    struct side *s = cq->side;
+    struct vmri_cqe *from = cq->entry;
+    const uint32_t mask = (1U << cq->log2) - 1, pages = cq_pages(cq);
+    struct vmri_cq_resize arg = {
+        .handle = cq->handle, .log2_entries = (uint8_t)log2,
+    };
+    uint64_t gfn = cq->gfn;
+    uint32_t i;
+
+    cq->log2 = log2;
+    cq->gfn = cq->spare;
+    cq->spare = gfn;
+    CHECK_EQ(call_with_frames(s, VMRI_OP_cq_resize, &arg, sizeof(arg),
+                              &arg.frames, cq->gfn, cq_pages(cq)), 0);
+    cq->hdr = env_test_mem(s->guest->domain, cq->gfn);
+    cq->entry = (void *)((uint8_t *)cq->hdr + VMRI_RING_OFFSET);
+    for ( i = cq->cons; i != arg.prod; i++ )
+        cq->entry[i & ((1U << log2) - 1)] = from[i & mask];
+    s->usage[VMRI_RES_PINNED] += cq_pages(cq);
+    s->usage[VMRI_RES_PINNED] -= pages;
+}
+
 static uint32_t region_pages(const struct region *r)
 {
     return (uint32_t)(PFN_UP((uint64_t)r->at + r->length) - PFN_DOWN(r->at));
 }
 
-long region_register(struct side *s, struct region *r)
+void region_register(struct side *s, struct region *r)
 {
     struct vmri_mr_register arg = {
         .iova = r->iova, .length = r->length, .pd = s->pd[r->pd],
         .access = r->access, .offset = r->at & (PAGE_SIZE - 1),
     };
-    long rc = call_with_frames(s, VMRI_OP_mr_register, &arg, sizeof(arg),
-                               &arg.frames, s->memory.gfn + PFN_DOWN(r->at),
-                               region_pages(r));
 
-    if ( rc )
-        return rc;
+    CHECK_EQ(call_with_frames(s, VMRI_OP_mr_register, &arg, sizeof(arg),
+                              &arg.frames, s->memory.gfn + PFN_DOWN(r->at),
+                              region_pages(r)), 0);
     r->key = arg.key;
+    r->live = true;
     s->usage[VMRI_RES_MR]++;
     s->usage[VMRI_RES_PINNED] += region_pages(r);
-    return 0;
 }
 
-void region_deregister(struct side *s, struct region *r)
+void region_change(struct side *s, struct region *r, uint32_t flags,
+                   const struct region *to)
 {
-    CHECK_EQ(side_destroy(s, VMRI_OP_mr_deregister, r->key), 0);
+    struct region old = *r;
+    struct vmri_mr_reregister arg = {
+        .old_key = r->key, .flags = flags,
+        .mr = {
+            .iova = to->iova, .length = to->length, .pd = s->pd[to->pd],
+            .access = to->access, .offset = to->at & (PAGE_SIZE - 1),
+        },
+    };
+    long rc = call_with_frames(s, VMRI_OP_mr_reregister, &arg, sizeof(arg),
+                               &arg.mr.frames, s->memory.gfn +
+                               PFN_DOWN(to->at), region_pages(to));
+
+    CHECK_EQ(rc, r->users ? -EBUSY : 0);
+    if ( rc )
+        return;
+    if ( flags & VMRI_REREG_TRANS )
+    {
+        r->iova = to->iova;
+        r->length = to->length;
+        r->at = to->at;
+    }
+    if ( flags & VMRI_REREG_PD )
+        r->pd = to->pd;
+    if ( flags & VMRI_REREG_ACCESS )
+        r->access = to->access;
+    r->key = arg.mr.key;
+    s->usage[VMRI_RES_PINNED] += region_pages(r);
+    s->usage[VMRI_RES_PINNED] -= region_pages(&old);
+}
+
+void region_alloc(struct side *s, struct region *r)
+{
+    struct vmri_mw_alloc mw = {
+        .pd = s->pd[r->pd], .type = r->kind == KIND_WINDOW2 ? 2 : 1,
+    };
+    struct vmri_mr_alloc fast = {
+        .pd = s->pd[r->pd], .max_frames = FAST_FRAMES,
+    };
+
+    if ( r->kind == KIND_FAST )
+        CHECK_EQ(side_call(s, VMRI_OP_mr_alloc, &fast, sizeof(fast)), 0);
+    else
+        CHECK_EQ(side_call(s, VMRI_OP_mw_alloc, &mw, sizeof(mw)), 0);
+    r->key = r->kind == KIND_FAST ? fast.key : mw.key;
+    r->live = false;
+    s->usage[r->kind == KIND_FAST ? VMRI_RES_MR : VMRI_RES_MW]++;
+}
+
+long region_free(struct side *s, struct region *r)
+{
+    bool window = r->kind == KIND_WINDOW1 || r->kind == KIND_WINDOW2;
+    long rc = side_destroy(s, window ? VMRI_OP_mw_free : VMRI_OP_mr_deregister,
+                           r->key);
+
+    CHECK_EQ(rc, r->users ? -EBUSY : 0);
+    if ( rc )
+        return rc;
+    if ( r->of )
+        r->of->users--;
+    r->of = NULL;
+    r->owner = NULL;
     r->old_key = r->key;
     r->key = 0;
-    s->usage[VMRI_RES_MR]--;
-    s->usage[VMRI_RES_PINNED] -= region_pages(r);
+    r->live = false;
+    s->usage[window ? VMRI_RES_MW : VMRI_RES_MR]--;
+    if ( r->kind == KIND_REGION )
+        s->usage[VMRI_RES_PINNED] -= region_pages(r);
+    return 0;
 }
 
 static uint8_t log2_at_least(uint32_t bytes, uint8_t log2)
@@ -323,6 +410,7 @@ void qp_unmake(struct qp *q)
 
     env_store(&q->qpn, 0);
     CHECK_EQ(side_destroy(q->side, VMRI_OP_qp_destroy, qpn), 0);
+    oracle_unbind(q);
     q->side->usage[VMRI_RES_QP]--;
     q->side->usage[VMRI_RES_PINNED] -= q->arg.frames.nr;
     q->sq.done = q->sq.prod;

@@ -8,7 +8,7 @@
 
 #define ALL_RIGHTS  (VMRI_ACCESS_LOCAL_WRITE | VMRI_ACCESS_REMOTE_WRITE | \
                      VMRI_ACCESS_REMOTE_READ | VMRI_ACCESS_REMOTE_ATOMIC | \
-                     VMRI_ACCESS_FLUSH_GLOBAL)
+                     VMRI_ACCESS_FLUSH_GLOBAL | VMRI_ACCESS_MW_BIND)
 
 /* ---- regions ---- */
 
@@ -23,10 +23,10 @@ static uint32_t pick_access(struct rng *rng)
 }
 
 /* The first regions of a direction are the PDs' largest and stay. */
-static void region_make(struct side *s, unsigned int dir, unsigned int i)
+static void pick_region(struct side *s, unsigned int dir, unsigned int i,
+                        struct region *r)
 {
     struct rng *rng = &s->cell->rng;
-    struct region *r = &s->region[dir][i];
     bool large = i < PDS;
     uint32_t start = rng_below(rng, HALF / 8);
 
@@ -40,7 +40,24 @@ static void region_make(struct side *s, unsigned int dir, unsigned int i)
         r->at &= ~7U;
         r->iova = 0;
     }
-    CHECK_EQ(region_register(s, r), 0);
+}
+
+static void region_make(struct side *s, unsigned int dir, unsigned int i)
+{
+    static const enum kind kinds[NAMED - REGIONS] = {
+        KIND_WINDOW1, KIND_WINDOW2, KIND_WINDOW2, KIND_FAST, KIND_FAST,
+    };
+    struct region *r = &s->region[dir][i];
+
+    r->kind = i < REGIONS ? KIND_REGION : kinds[i - REGIONS];
+    if ( r->kind == KIND_REGION )
+    {
+        pick_region(s, dir, i, r);
+        region_register(s, r);
+        return;
+    }
+    r->pd = rng_below(&s->cell->rng, PDS);
+    region_alloc(s, r);
 }
 
 /* ---- beginning and end ---- */
@@ -58,8 +75,8 @@ static void side_make(struct side *s)
         cq_make(&s->cq[i], 7 + rng_below(&s->cell->rng, 2));
     }
     memory_make(s);
-    for ( i = 0; i < SIDES * REGIONS; i++ )
-        region_make(s, i / REGIONS, i % REGIONS);
+    for ( i = 0; i < SIDES * NAMED; i++ )
+        region_make(s, i / NAMED, i % NAMED);
 }
 
 void cell_make(struct cell *c, unsigned int number, uint64_t seed,
@@ -115,9 +132,10 @@ static void side_unmake(struct side *s)
     drain_events(s);
     if ( s->srq.handle )
         srq_unmake(s);
-    for ( i = 0; i < SIDES * REGIONS; i++ )
-        if ( s->region[i / REGIONS][i % REGIONS].key )
-            region_deregister(s, &s->region[i / REGIONS][i % REGIONS]);
+    /* Windows before what they show. */
+    for ( i = SIDES * NAMED; i--; )
+        if ( s->region[i % SIDES][i / SIDES].key )
+            region_free(s, &s->region[i % SIDES][i / SIDES]);
     for ( i = 0; i < ARRAY_SIZE(s->cq); i++ )
         cq_unmake(&s->cq[i]);
     CHECK_EQ(side_destroy(s, VMRI_OP_eq_destroy, s->eq.handle), 0);
@@ -173,27 +191,31 @@ static void forget_old_keys(struct cell *c)
 {
     unsigned int i;
 
-    for ( i = 0; i < SIDES * SIDES * REGIONS; i++ )
-        c->side[i / (SIDES * REGIONS)].region[i / REGIONS % SIDES]
-               [i % REGIONS].old_key = 0;
+    for ( i = 0; i < SIDES * SIDES * NAMED; i++ )
+        c->side[i / (SIDES * NAMED)].region[i / NAMED % SIDES]
+               [i % NAMED].old_key = 0;
 }
 
 static void step_region(struct cell *c)
 {
     struct side *s = &c->side[rng_below(&c->rng, SIDES)];
     unsigned int dir = rng_below(&c->rng, SIDES);
-    unsigned int i = PDS + rng_below(&c->rng, REGIONS - PDS);
+    unsigned int i = PDS + rng_below(&c->rng, NAMED - PDS);
+    struct region *r = &s->region[dir][i], to = *r;
 
     forget_old_keys(c);
-    if ( cell_waits(c) )
-        return;
     /* Posted receives may name it, unless they are to fail. */
-    if ( has_receives(c) )
+    if ( cell_waits(c) || has_receives(c) )
         return;
-    if ( s->region[dir][i].key )
-        region_deregister(s, &s->region[dir][i]);
-    else
+    if ( !r->key )
         region_make(s, dir, i);
+    else if ( r->kind != KIND_REGION || rng_percent(&c->rng, 50) )
+        region_free(s, r);
+    else
+    {
+        pick_region(s, dir, i, &to);
+        region_change(s, r, 1 + rng_below(&c->rng, 7), &to);
+    }
 }
 
 /* What is in use, or is none, cannot be destroyed. */
@@ -275,22 +297,29 @@ void cell_step(struct cell *c)
 
     model_cell = c;
     c->step = "link";
+    c->clean = false;
     q = step_link(c);
     n = rng_below(&c->rng, 100);
-    if ( n < 80 )
+    if ( n < 78 )
     {
         c->step = "traffic";
         traffic_round(q);
     }
-    else if ( n < 88 )
+    else if ( n < 86 )
     {
         c->step = "error";
         step_error(c, q);
     }
-    else if ( n < 93 )
+    else if ( n < 90 )
     {
         c->step = "modify";
         link_round(q);
+    }
+    else if ( n < 95 )
+    {
+        c->step = "keys";
+        key_round(q);
+        link_recover(q);
     }
     else if ( n < 96 )
     {

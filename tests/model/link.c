@@ -176,7 +176,7 @@ static void make_end(struct qp *q, unsigned int type)
     struct rng *rng = rng_of(q);
     struct side *s = q->side;
 
-    q->keys = (struct keys){ .side = s, .pd = rng_below(rng, PDS),
+    q->keys = (struct keys){ .side = s, .qp = q, .pd = rng_below(rng, PDS),
                              .kernel = rng_percent(rng, 30) };
     q->scq = &s->cq[rng_below(rng, 2)];
     q->rcq = &s->cq[rng_below(rng, 2)];

@@ -80,6 +80,8 @@ struct worker {
     uint64_t until;             /* of a cell's operations, in tenths */
 };
 
+static unsigned int at_work[MAX_THREADS];       /* atomic: cells */
+
 static void *work(void *data)
 {
     struct worker *w = data;
@@ -88,11 +90,12 @@ static void *work(void *data)
 
     while ( left )
     {
-        struct cell *c = &cells[w->first +
-                                rng_below(&w->rng, mine) * w->stride];
+        unsigned int i = w->first + rng_below(&w->rng, mine) * w->stride;
+        struct cell *c = &cells[i];
 
         if ( c->ops >= w->until )
             continue;
+        env_store(&at_work[w->first], i);
         cell_step(c);
         left -= c->ops >= w->until;
     }
@@ -106,7 +109,7 @@ static void *disturb(void *data)
     (void)data;
     while ( !env_load(&stop) )
     {
-        struct cell *c = &cells[rng_below(&rng, nr_cells)];
+        struct cell *c = &cells[env_load(&at_work[rng_below(&rng, threads)])];
         struct side *s = &c->side[rng_below(&rng, SIDES)];
         uint32_t qpn = env_load(&s->qp[rng_below(&rng, LINKS)].qpn);
 

@@ -42,14 +42,20 @@ void spans_of_bytes(struct spans *s, uint8_t *p, uint32_t length)
     add_span(s, p, length);
 }
 
-static struct region *region_of_key(struct side *s, uint32_t key)
+struct region *region_of_key(struct side *s, uint32_t key)
 {
     unsigned int i;
 
-    for ( i = 0; key && i < SIDES * REGIONS; i++ )
-        if ( s->region[i / REGIONS][i % REGIONS].key == key )
-            return &s->region[i / REGIONS][i % REGIONS];
+    for ( i = 0; key && i < SIDES * NAMED; i++ )
+        if ( s->region[i / NAMED][i % NAMED].key == key )
+            return &s->region[i / NAMED][i % NAMED];
     return NULL;
+}
+
+/* Windows are for peers; fast regions are the kernel's alone. */
+static bool may_list(const struct keys *keys, const struct region *r)
+{
+    return r->kind == KIND_REGION || (r->kind == KIND_FAST && keys->kernel);
 }
 
 uint16_t key_verdict(const struct keys *keys, uint32_t key, uint32_t access,
@@ -57,11 +63,11 @@ uint16_t key_verdict(const struct keys *keys, uint32_t key, uint32_t access,
 {
     const struct region *r = region_of_key(keys->side, key);
 
-    if ( !r )
+    if ( !r || !r->live || ((access & ACCESS_LISTED) && !may_list(keys, r)) )
         return VMRI_VERR_KEY;
-    if ( r->pd != keys->pd )
+    if ( r->pd != keys->pd || (r->owner && r->owner != keys->qp) )
         return VMRI_VERR_PD;
-    if ( access & ~r->access )
+    if ( access & ~r->access & ~ACCESS_LISTED )
         return VMRI_VERR_RIGHTS;
     if ( bounded && (addr < r->iova || addr - r->iova > r->length ||
                      length > r->length - (addr - r->iova)) )
@@ -111,8 +117,8 @@ void spans_of_list(struct spans *s, const struct keys *keys,
             continue;
         at = keys->kernel && sge[i].lkey == VMRI_LKEY_FRAMES
              ? resolve_frame(keys, &sge[i], &s->verr)
-             : resolve(keys, sge[i].lkey, sge[i].addr, sge[i].length, access,
-                       &s->verr);
+             : resolve(keys, sge[i].lkey, sge[i].addr, sge[i].length,
+                       access | ACCESS_LISTED, &s->verr);
         if ( !at )
             return;
         add_span(s, at, sge[i].length);

@@ -24,7 +24,11 @@
 
 #define SIDES       2
 #define LINKS       2
-#define REGIONS     6           /* of a direction, on each side */
+#define REGIONS     6           /* of a direction, on each side: pinned ones */
+#define WINDOWS     3           /* the same; and memory windows */
+#define FASTS       2           /* and fast regions */
+#define NAMED       (REGIONS + WINDOWS + FASTS)
+#define FAST_FRAMES 8U
 #define PDS         2           /* of a side; queue pairs use either */
 #define DEPTH       32U         /* the most requests in a queue */
 #define SGES        8U          /* in a request's slot */
@@ -65,8 +69,20 @@ static inline bool rng_percent(struct rng *r, unsigned int percent)
 
 /* ---- what the model knows ---- */
 
+struct qp;
+
+enum kind {
+    KIND_REGION, KIND_WINDOW1, KIND_WINDOW2, KIND_FAST,
+};
+
+/* Something that has a key. */
 struct region {
+    enum kind kind;
     uint32_t key;               /* 0: none */
+    bool live;                  /* it names memory */
+    const struct qp *owner;     /* windows of type 2: who bound it */
+    struct region *of;          /* a window's region, when bound */
+    unsigned int users;         /* windows that are bound to it */
     uint32_t old_key;           /* one that it had a moment ago, or 0 */
     uint32_t pd;                /* index */
     uint32_t access;
@@ -120,6 +136,7 @@ struct side;
 /* Whose keys the entries of a list name. */
 struct keys {
     struct side *side;
+    const struct qp *qp;        /* NULL: a shared receive queue's */
     unsigned int pd;
     bool kernel;
 };
@@ -144,7 +161,7 @@ struct cq {
     uint32_t handle;
     uint32_t log2;
     uint32_t cons;
-    uint64_t gfn;
+    uint64_t gfn, spare;        /* where it is, and will be when resized */
     struct vmri_cq_hdr *hdr;
     struct vmri_cqe *entry;
     bool waiting;               /* armed: not looked at before an event */
@@ -188,7 +205,7 @@ struct side {
     struct guest_eq eq;
     struct cq cq[2];
     struct memory memory;
-    struct region region[SIDES][REGIONS];   /* by direction */
+    struct region region[SIDES][NAMED];     /* by direction */
     struct qp qp[LINKS];
     struct rq srq;
     uint64_t usage[VMRI_RES_NR];
@@ -239,9 +256,17 @@ uint32_t side_create_pd(struct side *s);
 void side_create_eq(struct side *s);
 void cq_make(struct cq *cq, unsigned int log2);
 void cq_unmake(struct cq *cq);
-/* 0, and the region has a key, or what the hypervisor says. */
-long region_register(struct side *s, struct region *r);
-void region_deregister(struct side *s, struct region *r);
+/* Go on elsewhere, with what has not been looked at yet. */
+void cq_move(struct cq *cq, unsigned int log2);
+/* A pinned region as r has it. */
+void region_register(struct side *s, struct region *r);
+/* One without memory yet, of r->kind. */
+void region_alloc(struct side *s, struct region *r);
+/* Of any kind; -EBUSY while windows are bound to it. */
+long region_free(struct side *s, struct region *r);
+/* New rights, PD or memory for a pinned region, as VMRI_REREG_* of `to` say. */
+void region_change(struct side *s, struct region *r, uint32_t flags,
+                   const struct region *to);
 /* With places for `log2` receives of `sge` entries. */
 void srq_make(struct side *s, unsigned int log2, unsigned int sge,
               uint32_t limit);
@@ -289,11 +314,16 @@ static inline uint32_t wq_room(const struct wq *wq)
     return (1U << wq->log2) - (wq->prod - wq->base);
 }
 
+static inline bool is_send(unsigned int opcode)
+{
+    return opcode == VMRI_WR_SEND || opcode == VMRI_WR_SEND_WITH_IMM ||
+           opcode == VMRI_WR_SEND_WITH_INV;
+}
+
 /* Is a receive of the peer used up? */
 static inline bool takes_receive(unsigned int opcode)
 {
-    return opcode == VMRI_WR_SEND || opcode == VMRI_WR_SEND_WITH_IMM ||
-           opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
+    return is_send(opcode) || opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Where q's counters are. */
@@ -306,6 +336,21 @@ uint64_t list_bytes(const struct vmri_sge *sge, unsigned int num);
 void oracle_run(struct qp *q);
 /* A queue pair's state changes: what is posted is flushed, or forgotten. */
 void oracle_state(struct qp *q, unsigned int state);
+
+/* ---- oracle_keys.c: requests that change what keys name ---- */
+
+static inline bool changes_key(unsigned int opcode)
+{
+    return opcode == VMRI_WR_BIND_MW || opcode == VMRI_WR_LOCAL_INV ||
+           opcode == VMRI_WR_REG_MR;
+}
+
+/* Do one: VMRI_VERR_*. */
+uint16_t oracle_key(struct qp *q, const struct send *s);
+/* `remote`: named by the peer, in a SEND. */
+uint16_t oracle_invalidate(struct qp *q, uint32_t key, bool remote);
+/* A queue pair goes: its windows of type 2 are unbound. */
+void oracle_unbind(struct qp *q);
 
 /* ---- memory.c ---- */
 
@@ -320,6 +365,9 @@ struct spans {
         uint32_t length;
     } span[INDIRECT + 1];
 };
+struct region *region_of_key(struct side *s, uint32_t key);
+/* Beside VMRI_ACCESS_*: a queue pair's own list names it. */
+#define ACCESS_LISTED   0x80000000U
 /* VMRI_VERR_*: may a key be used so, and for these bytes, if bounded? */
 uint16_t key_verdict(const struct keys *keys, uint32_t key, uint32_t access,
                      bool bounded, uint64_t addr, uint32_t length);
@@ -377,6 +425,8 @@ void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
 unsigned int pick_opcode(struct qp *q);
 /* Make a good request wrong as such, in its list, or in what it names. */
 void spoil_form(struct qp *q, struct send *s);
+/* One that changes a key; false: there is none for it at the moment. */
+bool make_key_request(struct qp *q, bool right, struct send *s);
 void spoil_list(const struct keys *keys, unsigned int dir,
                 struct vmri_sge *sge, unsigned int num);
 void spoil_remote(struct qp *q, struct send *s);
@@ -389,6 +439,8 @@ void traffic_round(struct qp *q);
 void error_round(struct qp *q);
 /* Receives for all that waits for one. */
 void fill_receives(struct qp *q);
+/* Windows and fast regions are bound, registered and invalidated. */
+void key_round(struct qp *q);
 /* Post one that is right, if there is room. */
 void send_one(struct qp *q);
 /* Does either end wait for something? */

@@ -4,8 +4,7 @@
  * one after the other and each at once.  Nothing here waits, and nothing is
  * shared with xen/vmri.
  */
-#include "model.h"
-#include "internal.h"
+#include "oracle.h"
 
 #undef memcpy
 #undef memset
@@ -13,18 +12,6 @@
 #define US  1000ULL
 /* Eight waits, each of which may end up to two ticks late. */
 #define TIMER_SLACK (16 * 4096ULL)
-
-struct verdict {
-    uint8_t status;
-    uint16_t verr;
-};
-
-#define FINE    ((struct verdict){ VMRI_WC_SUCCESS, VMRI_VERR_NONE })
-
-static struct verdict verdict(uint8_t status, uint16_t verr)
-{
-    return (struct verdict){ status, verr };
-}
 
 struct vmri_qp_counters *qp_counters(struct qp *q)
 {
@@ -59,6 +46,10 @@ uint64_t list_bytes(const struct vmri_sge *sge, unsigned int num)
 /* What there is to know of an operation. */
 struct operation {
     bool datagram, unreliable;  /* also on such queue pairs */
+    bool reliable;              /* on such alone, without a right */
+    bool kernel;                /* on queues of the kernel alone */
+    bool key;                   /* no data: it changes what a key names */
+    bool indirect;              /* has nothing but an indirect list */
     bool fetches;               /* bytes come back, and none leave */
     bool listless;              /* has no entries */
     uint8_t length;             /* the only one; 0: any */
@@ -91,6 +82,17 @@ static const struct operation *operation_of(unsigned int opcode)
         [VMRI_WR_FLUSH] = {
             .listless = true, .completion = VMRI_WC_OP_FLUSH,
             .right = VMRI_ACCESS_FLUSH_GLOBAL },
+        [VMRI_WR_SEND_WITH_INV] = {
+            .reliable = true, .completion = VMRI_WC_OP_SEND },
+        [VMRI_WR_LOCAL_INV] = {
+            .unreliable = true, .key = true, .listless = true,
+            .completion = VMRI_WC_OP_LOCAL_INV },
+        [VMRI_WR_BIND_MW] = {
+            .unreliable = true, .key = true, .listless = true,
+            .completion = VMRI_WC_OP_BIND_MW },
+        [VMRI_WR_REG_MR] = {
+            .unreliable = true, .key = true, .kernel = true, .indirect = true,
+            .completion = VMRI_WC_OP_REG_MR },
         [VMRI_WR_ATOMIC_WRITE] = {
             .listless = true, .length = 8,
             .completion = VMRI_WC_OP_ATOMIC_WRITE,
@@ -107,7 +109,7 @@ static struct send *head(struct qp *q)
 }
 
 /* The request at the head is over.  `wait`: the least time that it took. */
-static void end_send(struct qp *q, struct verdict v, uint64_t wait)
+void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
 {
     const struct send *s = head(q);
     const struct operation *op = operation_of(s->wqe.opcode);
@@ -135,7 +137,7 @@ static void end_send(struct qp *q, struct verdict v, uint64_t wait)
         qp_counters(q)->tx_bytes += s->wqe.length;
 }
 
-static void end_recv(struct qp *q, const struct recv *r,
+void oracle_end_recv(struct qp *q, const struct recv *r,
                      const struct vmri_cqe *how)
 {
     struct want w = { .cqe = *how, .not_after = ~0ULL };
@@ -157,25 +159,25 @@ static const struct vmri_cqe flushed = {
 static void flush_claim(struct qp *q)
 {
     if ( q->claimed )
-        end_recv(q, &q->claim, &flushed);
+        oracle_end_recv(q, &q->claim, &flushed);
     q->claimed = false;
 }
 
 static void flush(struct qp *q, bool receives)
 {
     while ( wq_posted(&q->sq) )
-        end_send(q, verdict(flushed.status, flushed.vendor_err), 0);
+        oracle_end_send(q, verdict(flushed.status, flushed.vendor_err), 0);
     if ( !receives )
         return;
     flush_claim(q);
     if ( !qp_shares(q) )
         for ( ; wq_posted(&q->own.wq); q->own.wq.done++ )
-            end_recv(q, &q->own.recv[q->own.wq.done % DEPTH], &flushed);
+            oracle_end_recv(q, &q->own.recv[q->own.wq.done % DEPTH], &flushed);
 }
 
 /* ---- states ---- */
 
-static void enter_error(struct qp *q, unsigned int event)
+void oracle_enter_error(struct qp *q, unsigned int event)
 {
     if ( q->attr.state == VMRI_QPS_ERR )
         return;
@@ -189,7 +191,7 @@ static void enter_error(struct qp *q, unsigned int event)
 void oracle_state(struct qp *q, unsigned int state)
 {
     if ( state == VMRI_QPS_ERR )
-        enter_error(q, 0);
+        oracle_enter_error(q, 0);
     else if ( state == VMRI_QPS_RESET )
     {
         q->attr = (struct vmri_qp_modify){ .port = 1, .path_mtu = 5 };
@@ -205,24 +207,24 @@ void oracle_state(struct qp *q, unsigned int state)
     oracle_run(q);
 }
 
-static void fail_sender(struct qp *q, struct verdict v, uint64_t wait)
+void oracle_fail_sender(struct qp *q, struct verdict v, uint64_t wait)
 {
     if ( q->side->cell->clean )
         test_failed(__FILE__, __LINE__, "a good request of QP %u fails in the "
                     "model: opcode %u length %u, status %u vendor %u", q->qpn,
                     head(q)->wqe.opcode, head(q)->wqe.length, v.status, v.verr);
-    end_send(q, v, wait);
+    oracle_end_send(q, v, wait);
     if ( qp_is_reliable(q) )
-        enter_error(q, 0);
+        oracle_enter_error(q, 0);
     else if ( q->attr.state == VMRI_QPS_RTS )
         q->attr.state = VMRI_QPS_SQE;
 }
 
 /* An unreliable message is lost; where it got to counts it. */
-static void lose(struct qp *q, struct side *at)
+void oracle_lose(struct qp *q, struct side *at)
 {
     at->counters.ud_drops++;
-    end_send(q, FINE, 0);
+    oracle_end_send(q, FINE, 0);
 }
 
 /* What the responder refuses: with an event, it fails too. */
@@ -230,12 +232,12 @@ static void refuse(struct qp *q, struct verdict v, unsigned int event)
 {
     if ( !qp_is_reliable(q) )
     {
-        lose(q, q->peer->side);
+        oracle_lose(q, q->peer->side);
         return;
     }
-    fail_sender(q, v, 0);
+    oracle_fail_sender(q, v, 0);
     if ( event )
-        enter_error(q->peer, event);
+        oracle_enter_error(q->peer, event);
 }
 
 /* ---- what is wrong with a request as such ---- */
@@ -244,9 +246,11 @@ static bool does(const struct qp *q, unsigned int opcode)
 {
     const struct operation *op = operation_of(opcode);
 
+    if ( op->kernel && !qp_is_kernel(q) )
+        return false;
     if ( qp_is_datagram(q) )
         return op->datagram;
-    return qp_is_reliable(q) ? op->datagram || op->right : op->unreliable;
+    return op->unreliable || (qp_is_reliable(q) && (op->reliable || op->right));
 }
 
 /* VMRI_VERR_*: what is wrong with the flags and the number of entries. */
@@ -259,7 +263,8 @@ static uint16_t look_at_layout(const struct qp *q,
 
     if ( (w->flags & ~VMRI_SEND_FLAGS) || (is_inline && indirect) ||
          (is_inline && op->fetches) || (indirect && !q->arg.ind_log2_entries) ||
-         ((is_inline || indirect) && op->listless) )
+         ((is_inline || indirect) && op->listless) ||
+         (op->indirect && !indirect) )
         return VMRI_VERR_FLAGS;
     if ( w->opcode == VMRI_WR_FLUSH &&
          (w->u.rdma.flush_type != VMRI_FLUSH_GLOBAL ||
@@ -281,6 +286,8 @@ static bool length_fits(const struct qp *q, const struct send *s)
          (qp_is_datagram(q) && w->length > VMRI_MTU) ||
          w->length > VMRI_MAX_MSG )
         return false;
+    if ( op->key )
+        return !w->length;
     if ( w->flags & VMRI_SEND_INLINE )
         return w->length <= q->arg.max_inline;
     return op->listless || w->length <= list_bytes(s->sge, w->num_sge);
@@ -302,7 +309,7 @@ static struct verdict look_at(const struct qp *q, const struct send *s)
 
 /* ---- receives ---- */
 
-static void take(struct rq *rq, struct recv *r)
+void oracle_take(struct rq *rq, struct recv *r)
 {
     *r = rq->recv[rq->wq.done++ % DEPTH];
     /* VMRI may be behind, and see more receives than there are here. */
@@ -317,7 +324,7 @@ static bool claim(struct qp *peer)
     {
         if ( !wq_posted(&peer->rq->wq) )
             return false;
-        take(peer->rq, &peer->claim);
+        oracle_take(peer->rq, &peer->claim);
         peer->claimed = true;
     }
     return true;
@@ -326,7 +333,7 @@ static bool claim(struct qp *peer)
 static void end_claim(struct qp *peer, const struct vmri_cqe *how)
 {
     peer->claimed = false;
-    end_recv(peer, &peer->claim, how);
+    oracle_end_recv(peer, &peer->claim, how);
 }
 
 /* A receive that cannot be filled fails its queue pair. */
@@ -337,7 +344,7 @@ static void spoil_claim(struct qp *q, uint8_t status, uint16_t verr)
     };
 
     end_claim(q->peer, &how);
-    enter_error(q->peer, 0);
+    oracle_enter_error(q->peer, 0);
 }
 
 /* IBTA 1.4, 9.7.5.2.8, table 45, in units of 10 us. */
@@ -354,12 +361,12 @@ static bool no_receive(struct qp *q)
 {
     if ( !qp_is_reliable(q) )
     {
-        lose(q, q->peer->side);
+        oracle_lose(q, q->peer->side);
         return true;
     }
     if ( q->attr.rnr_retry == 7 )
         return false;
-    fail_sender(q, verdict(VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV),
+    oracle_fail_sender(q, verdict(VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV),
                 q->attr.rnr_retry * rnr_wait(q->peer->attr.min_rnr_timer));
     return true;
 }
@@ -381,22 +388,17 @@ static bool no_peer(struct qp *q)
 
     if ( !qp_is_reliable(q) )
     {
-        lose(q, q->side);
+        oracle_lose(q, q->side);
         return true;
     }
     if ( !q->attr.timeout )
         return false;
-    fail_sender(q, verdict(VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER),
+    oracle_fail_sender(q, verdict(VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER),
                 (q->attr.retry_cnt + 1) * span);
     return true;
 }
 
-static bool is_send(unsigned int opcode)
-{
-    return opcode == VMRI_WR_SEND || opcode == VMRI_WR_SEND_WITH_IMM;
-}
-
-static void local_spans(struct qp *q, const struct send *s, struct spans *spans)
+void oracle_local_spans(struct qp *q, const struct send *s, struct spans *spans)
 {
     if ( s->wqe.flags & VMRI_SEND_INLINE )
         spans_of_bytes(spans, (uint8_t *)s->data, s->wqe.length);
@@ -428,7 +430,7 @@ static bool move(struct qp *q, const struct send *s)
     struct spans local, remote;
     uint64_t bytes = s->wqe.length;
 
-    local_spans(q, s, &local);
+    oracle_local_spans(q, s, &local);
     remote_spans(q, s, &remote);
     bytes = min(bytes, local.bytes);
     bytes = min(bytes, remote.bytes);
@@ -441,7 +443,7 @@ static bool move(struct qp *q, const struct send *s)
     local_first = read ? local.bytes < remote.bytes
                        : local.bytes <= remote.bytes;
     if ( local_first )
-        fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, local.verr), 0);
+        oracle_fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, local.verr), 0);
     else if ( is_send(s->wqe.opcode) )
     {
         spoil_claim(q, VMRI_WC_LOC_PROT_ERR, remote.verr);
@@ -504,10 +506,10 @@ static bool operate(struct qp *q, const struct send *s)
     if ( w->opcode == VMRI_WR_FLUSH )
         return run_flush(q, s);
     if ( fetches )
-        local_spans(q, s, &local);
+        oracle_local_spans(q, s, &local);
     if ( local.verr )
     {
-        fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, local.verr), 0);
+        oracle_fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, local.verr), 0);
         return false;
     }
     remote.verr = 0;
@@ -537,13 +539,17 @@ static void finish(struct qp *q, const struct send *s)
     const struct vmri_send_wqe *w = &s->wqe;
     bool write = w->opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
     bool imm = write || w->opcode == VMRI_WR_SEND_WITH_IMM;
+    bool inv = w->opcode == VMRI_WR_SEND_WITH_INV;
+    uint16_t verr = inv ? oracle_invalidate(q->peer, w->imm, true) : 0;
     const struct vmri_cqe how = {
         .opcode = write ? VMRI_WC_OP_RECV_RDMA_WITH_IMM : VMRI_WC_OP_RECV,
-        .byte_len = w->length, .imm = imm ? w->imm : 0,
-        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
+        .byte_len = w->length, .imm = imm || inv ? w->imm : 0,
+        .flags = (imm ? VMRI_WC_WITH_IMM : 0) | (inv ? VMRI_WC_WITH_INV : 0) |
                  (w->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0),
     };
 
+    if ( refused_access(q, verr) )
+        return;
     if ( takes_receive(w->opcode) )
         end_claim(q->peer, &how);
     else
@@ -554,7 +560,7 @@ static void finish(struct qp *q, const struct send *s)
         else if ( w->opcode != VMRI_WR_FLUSH )
             qp_counters(q->peer)->rx_bytes += w->length;
     }
-    end_send(q, FINE, 0);
+    oracle_end_send(q, FINE, 0);
 }
 
 static void establish(struct qp *peer)
@@ -609,125 +615,17 @@ static bool run_connected(struct qp *q, const struct send *s)
     return true;
 }
 
-/* ---- datagrams ---- */
-
-static void put_be(uint8_t *to, uint64_t v, unsigned int bytes)
-{
-    while ( bytes-- )
-    {
-        to[bytes] = (uint8_t)v;
-        v >>= 8;
-    }
-}
-
-/* IBTA 1.4, 8.3. */
-static void make_grh(const struct qp *q, const struct vmri_send_wqe *w,
-                     uint8_t grh[VMRI_GRH])
-{
-    const struct vmri_av *av = &w->u.ud.av;
-
-    put_be(grh, 6ULL << 28 | (uint64_t)av->traffic_class << 20 |
-                av->flow_label, 4);
-    put_be(grh + 4, w->length, 2);
-    grh[6] = 0x1b;
-    grh[7] = av->hop_limit;
-    put_be(grh + 8, q->side->guest->attr.gid_prefix, 8);
-    put_be(grh + 16, q->side->guest->attr.port_guid, 8);
-    memcpy(grh + 24, av->dgid, 16);
-}
-
-/* Does the peer take it?  Then its next receive is `r`. */
-static bool delivers(struct qp *q, const struct send *s, struct recv *r)
-{
-    const struct vmri_send_wqe *w = &s->wqe;
-    struct qp *peer = q->peer;
-    struct wq *wq = &peer->rq->wq;
-    uint32_t qkey = w->u.ud.remote_qkey & VMRI_QKEY_OWN
-                    ? q->attr.qkey : w->u.ud.remote_qkey;
-    const struct recv *next = &peer->rq->recv[wq->done % DEPTH];
-
-    if ( peer->attr.state < VMRI_QPS_RTR || peer->attr.state > VMRI_QPS_SQE )
-        return false;
-    if ( qkey != peer->attr.qkey )
-    {
-        peer->side->counters.qkey_violations++;
-        return false;
-    }
-    if ( !wq_posted(wq) ||
-         list_bytes(next->sge, next->wqe.num_sge) < VMRI_GRH + w->length )
-        return false;
-    take(peer->rq, r);
-    return true;
-}
-
-static void fill_datagram(struct qp *q, const struct send *s,
-                          const struct spans *from, struct recv *r,
-                          struct vmri_cqe *how)
-{
-    struct qp *peer = q->peer;
-    uint32_t length = VMRI_GRH + s->wqe.length;
-    bool with_grh = s->wqe.u.ud.av.flags & VMRI_AV_GRH;
-    struct spans to, header;
-    uint8_t grh[VMRI_GRH];
-
-    spans_of_list(&to, &peer->rq->keys, r->sge, r->wqe.num_sge,
-                  VMRI_ACCESS_LOCAL_WRITE, length);
-    if ( to.bytes < length )
-    {
-        /* The room for a header that is not there is not looked at. */
-        how->status = VMRI_WC_LOC_PROT_ERR;
-        how->vendor_err = to.verr;
-        how->flags = 0;
-        length = (uint32_t)to.bytes;
-    }
-    make_grh(q, &s->wqe, grh);
-    spans_of_bytes(&header, grh, sizeof(grh));
-    if ( with_grh )
-        spans_copy(peer->side, &to, &header, min(length, VMRI_GRH),
-                   !how->status);
-    if ( length <= VMRI_GRH )
-        return;
-    spans_skip(&to, VMRI_GRH);
-    spans_copy(peer->side, &to, from, length - VMRI_GRH, !how->status);
-}
-
-static void run_datagram(struct qp *q, const struct send *s)
-{
-    const struct vmri_send_wqe *w = &s->wqe;
-    bool imm = w->opcode == VMRI_WR_SEND_WITH_IMM;
-    bool there = q->peer->qpn &&
-                 w->u.ud.av.dlid == q->peer->side->guest->lid &&
-                 w->u.ud.remote_qpn == q->peer->qpn;
-    struct vmri_cqe how = {
-        .opcode = VMRI_WC_OP_RECV, .byte_len = VMRI_GRH + w->length,
-        .imm = imm ? w->imm : 0,
-        .flags = (imm ? VMRI_WC_WITH_IMM : 0) |
-                 (w->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0) |
-                 (w->u.ud.av.flags & VMRI_AV_GRH ? VMRI_WC_GRH : 0),
-        .src_qp = q->qpn, .slid = q->side->guest->lid, .sl = w->u.ud.av.sl,
-    };
-    struct spans from;
-    struct recv r;
-
-    local_spans(q, s, &from);
-    if ( from.bytes < w->length )
-    {
-        fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, from.verr), 0);
-        return;
-    }
-    if ( !there || !delivers(q, s, &r) )
-    {
-        lose(q, there ? q->peer->side : q->side);
-        return;
-    }
-    fill_datagram(q, s, &from, &r, &how);
-    end_recv(q->peer, &r, &how);
-    if ( how.status )
-        enter_error(q->peer, 0);
-    end_send(q, FINE, 0);
-}
-
 /* ---- the engine, if there were nothing but this ---- */
+
+static void run_key(struct qp *q, const struct send *s)
+{
+    uint16_t verr = oracle_key(q, s);
+
+    if ( verr )
+        oracle_fail_sender(q, verdict(VMRI_WC_MW_BIND_ERR, verr), 0);
+    else
+        oracle_end_send(q, FINE, 0);
+}
 
 /* Do the next request of q: false when there is none, or it waits. */
 static bool run_one(struct qp *q)
@@ -739,9 +637,11 @@ static bool run_one(struct qp *q)
         return false;
     v = look_at(q, s);
     if ( v.status )
-        fail_sender(q, v, 0);
+        oracle_fail_sender(q, v, 0);
     else if ( qp_is_datagram(q) )
-        run_datagram(q, s);
+        oracle_datagram(q, s);
+    else if ( changes_key(s->wqe.opcode) )
+        run_key(q, s);
     else
         return run_connected(q, s);
     return true;

@@ -9,6 +9,9 @@
 #undef memcpy
 #undef memset
 
+/* Beside ACCESS_LISTED: what has memory for as long as it has its key. */
+#define ACCESS_PINNED   0x40000000U
+
 static struct rng *rng_of(const struct side *s)
 {
     return &s->cell->rng;
@@ -16,20 +19,30 @@ static struct rng *rng_of(const struct side *s)
 
 /* ---- memory ---- */
 
-/* The first two regions are always there, one a PD, with all rights. */
+/*
+ * The first two regions are always there, one a PD, with all rights.  What a
+ * receive names must stay until it is used: it is a pinned one.
+ */
+static bool usable(const struct keys *keys, const struct region *r,
+                   uint32_t access)
+{
+    if ( (access & ACCESS_PINNED) && r->kind != KIND_REGION )
+        return false;
+    return !key_verdict(keys, r->key, access & ~ACCESS_PINNED, false, 0, 0);
+}
+
 static const struct region *pick_region(const struct keys *keys,
                                         unsigned int dir, uint32_t access,
                                         uint32_t length)
 {
     const struct region *all = keys->side->region[dir];
-    unsigned int i, first = rng_below(rng_of(keys->side), REGIONS);
+    unsigned int i, first = rng_below(rng_of(keys->side), NAMED);
 
-    for ( i = 0; i < REGIONS; i++ )
+    for ( i = 0; i < NAMED; i++ )
     {
-        const struct region *r = &all[(first + i) % REGIONS];
+        const struct region *r = &all[(first + i) % NAMED];
 
-        if ( r->key && r->pd == keys->pd && !(access & ~r->access) &&
-             r->length >= length )
+        if ( usable(keys, r, access) && r->length >= length )
             return r;
     }
     return &all[keys->pd];
@@ -132,14 +145,35 @@ void make_recv(struct qp *q, uint32_t length, struct recv *r)
 
     *r = (struct recv){ .wqe.wr_id = ++q->side->cell->wr_id };
     r->wqe.num_sge = (uint16_t)pick_list(&q->rq->keys, !q->side->index,
-                                         VMRI_ACCESS_LOCAL_WRITE, length +
-                                         pick_length(rng, 5000),
+                                         VMRI_ACCESS_LOCAL_WRITE |
+                                         ACCESS_LISTED | ACCESS_PINNED,
+                                         length + pick_length(rng, 5000),
                                          max_sge, r->sge);
     if ( r->wqe.num_sge > q->rq->wq.max_sge )
         r->wqe.flags = VMRI_RECV_INDIRECT;
 }
 
 /* ---- good requests ---- */
+
+/*
+ * One that q's peer has and q may have invalidated, or 0.  At once: what waits
+ * may name it, too.
+ */
+static uint32_t key_to_invalidate(const struct qp *q)
+{
+    const struct qp *peer = q->peer;
+    const struct region *all = peer->side->region[q->side->index];
+    unsigned int i;
+
+    if ( wq_posted(&q->sq) || q->attr.state != VMRI_QPS_RTS )
+        return 0;
+    for ( i = REGIONS; i < NAMED; i++ )
+        if ( all[i].live && !all[i].users && all[i].pd == peer->keys.pd &&
+             (all[i].owner == peer ||
+              (all[i].kind == KIND_FAST && peer->keys.kernel)) )
+            return all[i].key;
+    return 0;
+}
 
 /* The right that the peer must grant; ~0: not on such a queue pair. */
 static uint32_t right_for(const struct qp *q, unsigned int opcode)
@@ -149,6 +183,8 @@ static uint32_t right_for(const struct qp *q, unsigned int opcode)
     case VMRI_WR_SEND:
     case VMRI_WR_SEND_WITH_IMM:
         return 0;
+    case VMRI_WR_SEND_WITH_INV:
+        return qp_is_reliable(q) && key_to_invalidate(q) ? 0 : ~0U;
     case VMRI_WR_RDMA_WRITE:
     case VMRI_WR_RDMA_WRITE_WITH_IMM:
         return qp_is_datagram(q) ? ~0U : VMRI_ACCESS_REMOTE_WRITE;
@@ -169,7 +205,7 @@ unsigned int pick_opcode(struct qp *q)
         VMRI_WR_SEND, VMRI_WR_SEND, VMRI_WR_SEND_WITH_IMM, VMRI_WR_RDMA_WRITE,
         VMRI_WR_RDMA_WRITE_WITH_IMM, VMRI_WR_RDMA_READ, VMRI_WR_RDMA_READ,
         VMRI_WR_ATOMIC_CMP_AND_SWP, VMRI_WR_ATOMIC_FETCH_AND_ADD,
-        VMRI_WR_ATOMIC_WRITE, VMRI_WR_FLUSH,
+        VMRI_WR_ATOMIC_WRITE, VMRI_WR_FLUSH, VMRI_WR_SEND_WITH_INV,
     };
     unsigned int opcode;
 
@@ -201,8 +237,8 @@ static void fill_payload(struct qp *q, struct send *s, uint32_t length)
     }
     indirect = pick_indirect(q);
     s->wqe.num_sge = (uint16_t)
-        pick_list(&q->keys, q->side->index, fetch ? VMRI_ACCESS_LOCAL_WRITE : 0,
-                  length, indirect ? INDIRECT : q->sq.max_sge, s->sge);
+        pick_list(&q->keys, q->side->index, ACCESS_LISTED |
+                  (fetch ? VMRI_ACCESS_LOCAL_WRITE : 0), length, indirect ? INDIRECT : q->sq.max_sge, s->sge);
     if ( indirect )
         s->wqe.flags |= VMRI_SEND_INDIRECT;
     s->wqe.length = (uint32_t)min_t(uint64_t, length,
@@ -287,6 +323,10 @@ void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
     s->wqe.imm = (uint32_t)rng_next(rng);
     switch ( opcode )
     {
+    case VMRI_WR_SEND_WITH_INV:
+        s->wqe.imm = key_to_invalidate(q);
+        fill_payload(q, s, length);
+        break;
     case VMRI_WR_SEND:
     case VMRI_WR_SEND_WITH_IMM:
         fill_payload(q, s, length);
@@ -310,6 +350,117 @@ void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
         fill_payload(q, s, min(length, HALF / 2));
         fill_remote(q, s);
     }
+}
+
+/* ---- what changes a key ---- */
+
+static uint32_t rename_key(struct rng *rng, uint32_t key)
+{
+    return (key & ~0xffU) | rng_below(rng, 256);
+}
+
+static void fill_bind(struct qp *q, const struct region *r, unsigned int dir,
+                      struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    const struct region *of = &q->side->region[dir][q->keys.pd];
+    uint32_t at = rng_below(rng, of->length);
+    uint32_t access = (uint32_t)rng_next(rng) & VMRI_ACCESS_MW;
+
+    if ( r->kind == KIND_WINDOW1 )
+        access &= ~VMRI_ACCESS_ZERO_BASED;
+    /* Addresses stay as aligned as the memory. */
+    else if ( access & VMRI_ACCESS_ZERO_BASED )
+        at = (ROUNDUP(of->at + at, 8U) - of->at) % of->length;
+    if ( (of->at + at) % 8 )
+        access &= ~VMRI_ACCESS_ZERO_BASED;
+    s->wqe.opcode = VMRI_WR_BIND_MW;
+    s->wqe.u.bind.addr = of->iova + at;
+    s->wqe.u.bind.length = 1 + rng_below(rng, of->length - at);
+    if ( r->kind == KIND_WINDOW1 && rng_percent(rng, 20) )
+        s->wqe.u.bind.length = 0;
+    s->wqe.u.bind.mw_key = r->key;
+    s->wqe.u.bind.new_key = rename_key(rng, r->key);
+    s->wqe.u.bind.mr_key = of->key;
+    s->wqe.u.bind.access = access;
+}
+
+static void fill_fast(struct qp *q, const struct region *r, unsigned int dir,
+                      struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    uint32_t nr = 1 + rng_below(rng, FAST_FRAMES), i;
+    uint64_t gfn = q->side->memory.gfn + dir * HALF_PAGES +
+                   rng_below(rng, HALF_PAGES - nr);
+    uint32_t access = (uint32_t)rng_next(rng) & VMRI_ACCESS_MR;
+
+    if ( access & (VMRI_ACCESS_REMOTE_WRITE | VMRI_ACCESS_REMOTE_ATOMIC) )
+        access |= VMRI_ACCESS_LOCAL_WRITE;
+    s->wqe.opcode = VMRI_WR_REG_MR;
+    s->wqe.flags |= VMRI_SEND_INDIRECT;
+    s->wqe.num_sge = (uint16_t)nr;
+    for ( i = 0; i < nr; i++ )
+        s->sge[i] = (struct vmri_sge){ .addr = (gfn + i) << PAGE_SHIFT };
+    s->wqe.u.reg.offset = rng_below(rng, (uint32_t)PAGE_SIZE);
+    s->wqe.u.reg.length = (nr << PAGE_SHIFT) - s->wqe.u.reg.offset -
+                          rng_below(rng, nr == 1 ? 1 : 1000);
+    s->wqe.u.reg.iova = (rng_next(rng) & 0xffffffff000ULL) +
+                        s->wqe.u.reg.offset;
+    s->wqe.u.reg.key = r->key;
+    s->wqe.u.reg.new_key = rename_key(rng, r->key);
+    s->wqe.u.reg.access = access;
+}
+
+/* What is wrong must not depend on the keys of other cells. */
+static void spoil_key_request(struct qp *q, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+
+    if ( s->wqe.opcode == VMRI_WR_LOCAL_INV )
+        s->wqe.imm = q->side->region[0][rng_below(rng, REGIONS)].key;
+    else if ( s->wqe.opcode == VMRI_WR_REG_MR )
+        s->wqe.u.reg.length += PAGE_SIZE;
+    else
+        switch ( rng_below(rng, 3) )
+        {
+        case 0:
+            s->wqe.u.bind.length += HALF;
+            break;
+        case 1:
+            s->wqe.u.bind.access |= VMRI_ACCESS_LOCAL_WRITE;
+            break;
+        default:
+            s->wqe.u.bind.new_key += 0x100;
+        }
+}
+
+bool make_key_request(struct qp *q, bool right, struct send *s)
+{
+    struct rng *rng = rng_of(q->side);
+    unsigned int dir = !q->side->index;
+    const struct region *r = &q->side->region[dir]
+                             [REGIONS + rng_below(rng, NAMED - REGIONS)];
+
+    memset(&s->wqe, 0, sizeof(s->wqe));
+    s->wqe.wr_id = ++q->side->cell->wr_id;
+    s->wqe.flags = rng_percent(rng, 70) ? VMRI_SEND_SIGNALED : 0;
+    if ( !r->key || r->pd != q->keys.pd || (r->owner && r->owner != q) )
+        return false;
+    if ( r->kind == KIND_FAST &&
+         (!q->arg.ind_log2_entries || q->ind_used + INDIRECT > 1U << IND_LOG2) )
+        return false;
+    if ( r->kind != KIND_WINDOW1 && r->live )
+    {
+        s->wqe.opcode = VMRI_WR_LOCAL_INV;
+        s->wqe.imm = r->key;
+    }
+    else if ( r->kind == KIND_FAST )
+        fill_fast(q, r, dir, s);
+    else
+        fill_bind(q, r, dir, s);
+    if ( !right )
+        spoil_key_request(q, s);
+    return true;
 }
 
 /* ---- wrong ones ---- */
@@ -340,7 +491,7 @@ void spoil_form(struct qp *q, struct send *s)
 static uint32_t other_key(const struct keys *keys, unsigned int dir)
 {
     struct rng *rng = rng_of(keys->side);
-    const struct region *r = &keys->side->region[dir][rng_below(rng, REGIONS)];
+    const struct region *r = &keys->side->region[dir][rng_below(rng, NAMED)];
 
     switch ( rng_below(rng, 4) )
     {
@@ -352,6 +503,25 @@ static uint32_t other_key(const struct keys *keys, unsigned int dir)
         return keys->kernel ? 0 : VMRI_LKEY_FRAMES;
     default:
         return r->key;
+    }
+}
+
+/* An address from which on `length` bytes do not all lie within a region. */
+static uint64_t outside(struct side *s, uint32_t key, uint64_t addr,
+                        uint32_t length)
+{
+    const struct region *r = region_of_key(s, key);
+
+    switch ( rng_below(rng_of(s), 4) )
+    {
+    case 0:
+        return addr + HALF;
+    case 1:
+        return ~0ULL - rng_below(rng_of(s), 9);
+    case 2:
+        return r->iova - 1;
+    default:
+        return r->iova + r->length - length + 1;
     }
 }
 
@@ -368,10 +538,10 @@ static void spoil_entry(const struct keys *keys, unsigned int dir,
                        sge->length + 1;
         return;
     }
-    if ( rng_percent(rng, 70) )
+    if ( rng_percent(rng, 50) )
         sge->lkey = other_key(keys, dir);
     else
-        sge->addr += rng_percent(rng, 50) ? HALF : -(uint64_t)HALF;
+        sge->addr = outside(keys->side, sge->lkey, sge->addr, sge->length);
 }
 
 void spoil_list(const struct keys *keys, unsigned int dir,
@@ -383,10 +553,11 @@ void spoil_list(const struct keys *keys, unsigned int dir,
 void spoil_remote(struct qp *q, struct send *s)
 {
     struct rng *rng = rng_of(q->side);
-    uint64_t *addr = &s->wqe.u.rdma.remote_addr;
+    uint64_t addr = outside(q->peer->side, s->wqe.u.rdma.rkey,
+                            s->wqe.u.rdma.remote_addr, s->wqe.length);
 
-    if ( rng_percent(rng, 60) )
+    if ( rng_percent(rng, 50) )
         s->wqe.u.rdma.rkey = other_key(&q->peer->keys, q->side->index);
     else
-        *addr = rng_percent(rng, 50) ? *addr + HALF : ~0ULL - rng_below(rng, 9);
+        s->wqe.u.rdma.remote_addr = addr;
 }

@@ -20,11 +20,6 @@ static struct rng *rng_of(const struct qp *q)
     return &q->side->cell->rng;
 }
 
-static bool is_send(unsigned int opcode)
-{
-    return opcode == VMRI_WR_SEND || opcode == VMRI_WR_SEND_WITH_IMM;
-}
-
 static bool receives(const struct qp *q)
 {
     return q->attr.state >= VMRI_QPS_RTR && q->attr.state <= VMRI_QPS_SQE;
@@ -108,7 +103,7 @@ void fill_receives(struct qp *q)
 static bool may_wait(const struct qp *q, unsigned int opcode)
 {
     return qp_is_reliable(q) && q->attr.rnr_retry == 7 && is_send(opcode) &&
-           !qp_shares(q->peer);
+           opcode != VMRI_WR_SEND_WITH_INV && !qp_shares(q->peer);
 }
 
 /*
@@ -185,6 +180,9 @@ static void one_action(struct qp *q)
         recv_one(q, 0);
     if ( rng_percent(rng_of(q), 10) )
         serve(q->side->cell);
+    if ( rng_percent(rng_of(q), 1) )
+        cq_move(&q->side->cq[rng_below(rng_of(q), 2)],
+                7 + rng_below(rng_of(q), 2));
 }
 
 void traffic_round(struct qp *q)
@@ -199,6 +197,23 @@ void traffic_round(struct qp *q)
         fill_receives(q);
     end_round(q);
     q->side->cell->clean = false;
+}
+
+/*
+ * Alone, since the peer uses these keys; where it does so in the order of its
+ * own requests, it invalidates them, too.
+ */
+void key_round(struct qp *q)
+{
+    unsigned int n = 1 + rng_below(rng_of(q), 6);
+    struct send s;
+
+    if ( q->attr.state != VMRI_QPS_RTS || qp_is_datagram(q) || link_waits(q) )
+        return;
+    while ( n-- && wq_room(&q->sq) )
+        if ( make_key_request(q, !rng_percent(rng_of(q), 3), &s) )
+            post_send(q, &s);
+    end_round(q);
 }
 
 /* ---- what is wrong ---- */
