@@ -411,6 +411,7 @@ void qp_unmake(struct qp *q)
     env_store(&q->qpn, 0);
     CHECK_EQ(side_destroy(q->side, VMRI_OP_qp_destroy, qpn), 0);
     oracle_unbind(q);
+    group_forget(q);
     q->side->usage[VMRI_RES_QP]--;
     q->side->usage[VMRI_RES_PINNED] -= q->arg.frames.nr;
     q->sq.done = q->sq.prod;

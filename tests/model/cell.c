@@ -62,7 +62,7 @@ static void region_make(struct side *s, unsigned int dir, unsigned int i)
 
 /* ---- beginning and end ---- */
 
-static void side_make(struct side *s)
+void side_make(struct side *s)
 {
     unsigned int i;
 
@@ -74,19 +74,21 @@ static void side_make(struct side *s)
         s->cq[i].side = s;
         cq_make(&s->cq[i], 7 + rng_below(&s->cell->rng, 2));
     }
-    memory_make(s);
+    if ( !s->memory.mem )
+        memory_make(s);
     for ( i = 0; i < SIDES * NAMED; i++ )
         region_make(s, i / NAMED, i % NAMED);
 }
 
 void cell_make(struct cell *c, unsigned int number, uint64_t seed,
-               struct guest *a, struct guest *b)
+               struct guest *a, struct guest *b, bool mortal)
 {
     struct rng mix = { seed * 1000003 + number };
     unsigned int i;
 
     model_cell = c;
     c->number = number;
+    c->mortal = mortal;
     c->rng.state = rng_next(&mix);
     for ( i = 0; i < SIDES; i++ )
     {
@@ -320,6 +322,7 @@ void cell_step(struct cell *c)
         c->step = "keys";
         key_round(q);
         link_recover(q);
+        group_round(q);
     }
     else if ( n < 96 )
     {
@@ -330,6 +333,11 @@ void cell_step(struct cell *c)
     {
         c->step = "remake";
         step_remake(c, q);
+    }
+    else if ( n < 98 && c->mortal )
+    {
+        c->step = "death";
+        death_round(q);
     }
     else if ( n < 98 )
     {

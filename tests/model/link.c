@@ -190,6 +190,8 @@ static void make_end(struct qp *q, unsigned int type)
         .ind_log2_entries = q->keys.kernel && rng_percent(rng, 70) ? IND_LOG2
                                                                   : 0,
     };
+    if ( type == VMRI_QPT_UD && rng_percent(rng, 30) )
+        q->arg.flags |= VMRI_QPF_BLOCK_LOOPBACK;
     if ( !qp_shares(q) )
     {
         q->arg.rq_log2_entries = (uint8_t)(2 + rng_below(rng, 4));

@@ -231,6 +231,10 @@ struct cell {
     bool touched_all;           /* too many to be told apart */
     bool clean;                 /* nothing may fail at the moment */
     bool needs_clock;           /* a completion comes with time alone */
+    struct qp *attached[SIDES * LINKS];     /* to the cell's group, in order */
+    unsigned int nr_attached;
+    bool mortal;                /* side 1 has a domain of its own */
+    uint64_t slack;             /* that a wait may take longer, in ns */
     uint64_t ops, quota;
     uint64_t wr_id;
     const char *step;           /* what it is at, for messages */
@@ -437,6 +441,9 @@ void spoil_remote(struct qp *q, struct send *s);
 void traffic_round(struct qp *q);
 /* Some of q's, of which one is wrong. */
 void error_round(struct qp *q);
+/* A receive for `length` bytes of payload at least; there is room. */
+void recv_one(struct qp *q, uint32_t length);
+bool may_receive(const struct qp *q);
 /* Receives for all that waits for one. */
 void fill_receives(struct qp *q);
 /* Windows and fast regions are bound, registered and invalidated. */
@@ -461,12 +468,34 @@ void link_round(struct qp *q);
 
 /* ---- cell.c ---- */
 
+/* The second guest of a mortal cell is no other's. */
 void cell_make(struct cell *c, unsigned int number, uint64_t seed,
-               struct guest *a, struct guest *b);
+               struct guest *a, struct guest *b, bool mortal);
+/* All that a side has on its device, from PDs to queue pairs' memory. */
+void side_make(struct side *s);
 void cell_step(struct cell *c);
 /* Nothing waits any more. */
 void cell_rest(struct cell *c);
 void cell_unmake(struct cell *c);
+
+/* ---- mcast.c: a group that is the cell's own ---- */
+
+void group_mgid(const struct cell *c, uint8_t mgid[16]);
+static inline uint16_t group_mlid(const struct cell *c)
+{
+    return (uint16_t)(VMRI_MLID_MIN + c->number);
+}
+/* A queue pair goes, and with it its attachment. */
+void group_forget(struct qp *q);
+/* Queue pairs join and leave, and q sends to those that are there. */
+void group_round(struct qp *q);
+
+/* ---- death.c ---- */
+
+/* Give a domain a device and use it. */
+void guest_begin(struct guest *g);
+/* The second side's device or domain goes while q sends, and comes again. */
+void death_round(struct qp *q);
 
 /* ---- tally.c ---- */
 

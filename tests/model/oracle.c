@@ -119,7 +119,8 @@ void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
             .byte_len = s->wqe.length, .opcode = op->completion,
         },
         .not_before = s->posted + wait,
-        .not_after = wait ? env_now() + wait + TIMER_SLACK : ~0ULL,
+        .not_after = wait ? env_now() + wait + TIMER_SLACK +
+                            q->side->cell->slack : ~0ULL,
     };
 
     q->sq.done++;

@@ -31,10 +31,10 @@ static void make_grh(const struct qp *q, const struct vmri_send_wqe *w,
 }
 
 /* Does the peer take it?  Then its next receive is `r`. */
-static bool delivers(struct qp *q, const struct send *s, struct recv *r)
+static bool delivers(struct qp *q, struct qp *peer, const struct send *s,
+                     struct recv *r)
 {
     const struct vmri_send_wqe *w = &s->wqe;
-    struct qp *peer = q->peer;
     struct wq *wq = &peer->rq->wq;
     uint32_t qkey = w->u.ud.remote_qkey & VMRI_QKEY_OWN
                     ? q->attr.qkey : w->u.ud.remote_qkey;
@@ -68,11 +68,10 @@ static void skip_header(struct recv *r)
     }
 }
 
-static void fill_datagram(struct qp *q, const struct send *s,
+static void fill_datagram(struct qp *q, struct qp *peer, const struct send *s,
                           const struct spans *from, struct recv *r,
                           struct vmri_cqe *how)
 {
-    struct qp *peer = q->peer;
     bool with_grh = s->wqe.u.ud.av.flags & VMRI_AV_GRH;
     uint32_t head = with_grh ? VMRI_GRH : 0;
     uint32_t length = head + s->wqe.length;
@@ -99,13 +98,11 @@ static void fill_datagram(struct qp *q, const struct send *s,
     spans_copy(peer->side, &to, from, length - head, !how->status);
 }
 
-void oracle_datagram(struct qp *q, const struct send *s)
+static void deliver_to(struct qp *q, struct qp *peer, const struct send *s,
+                       const struct spans *from)
 {
     const struct vmri_send_wqe *w = &s->wqe;
     bool imm = w->opcode == VMRI_WR_SEND_WITH_IMM;
-    bool there = q->peer->qpn &&
-                 w->u.ud.av.dlid == q->peer->side->guest->lid &&
-                 w->u.ud.remote_qpn == q->peer->qpn;
     struct vmri_cqe how = {
         .opcode = VMRI_WC_OP_RECV, .byte_len = VMRI_GRH + w->length,
         .imm = imm ? w->imm : 0,
@@ -114,8 +111,44 @@ void oracle_datagram(struct qp *q, const struct send *s)
                  (w->u.ud.av.flags & VMRI_AV_GRH ? VMRI_WC_GRH : 0),
         .src_qp = q->qpn, .slid = q->side->guest->lid, .sl = w->u.ud.av.sl,
     };
-    struct spans from;
     struct recv r;
+
+    if ( !delivers(q, peer, s, &r) )
+    {
+        peer->side->counters.ud_drops++;
+        return;
+    }
+    fill_datagram(q, peer, s, from, &r, &how);
+    oracle_end_recv(peer, &r, &how);
+    if ( how.status )
+        oracle_enter_error(peer, 0);
+}
+
+static void deliver_to_group(struct qp *q, const struct send *s,
+                             const struct spans *from)
+{
+    struct cell *c = q->side->cell;
+    unsigned int i;
+
+    for ( i = 0; i < c->nr_attached; i++ )
+    {
+        struct qp *peer = c->attached[i];
+
+        if ( !(peer->arg.flags & VMRI_QPF_BLOCK_LOOPBACK) ||
+             peer->side->guest != q->side->guest )
+            deliver_to(q, peer, s, from);
+    }
+}
+
+void oracle_datagram(struct qp *q, const struct send *s)
+{
+    const struct vmri_send_wqe *w = &s->wqe;
+    bool group = w->u.ud.av.dlid == group_mlid(q->side->cell) &&
+                 q->side->cell->nr_attached;
+    bool there = q->peer->qpn &&
+                 w->u.ud.av.dlid == q->peer->side->guest->lid &&
+                 w->u.ud.remote_qpn == q->peer->qpn;
+    struct spans from;
 
     oracle_local_spans(q, s, &from);
     if ( from.bytes < w->length )
@@ -123,14 +156,11 @@ void oracle_datagram(struct qp *q, const struct send *s)
         oracle_fail_sender(q, verdict(VMRI_WC_LOC_PROT_ERR, from.verr), 0);
         return;
     }
-    if ( !there || !delivers(q, s, &r) )
-    {
-        oracle_lose(q, there ? q->peer->side : q->side);
-        return;
-    }
-    fill_datagram(q, s, &from, &r, &how);
-    oracle_end_recv(q->peer, &r, &how);
-    if ( how.status )
-        oracle_enter_error(q->peer, 0);
+    if ( there )
+        deliver_to(q, q->peer, s, &from);
+    else if ( group )
+        deliver_to_group(q, s, &from);
+    else
+        q->side->counters.ud_drops++;
     oracle_end_send(q, FINE, 0);
 }

@@ -48,13 +48,12 @@ static uint32_t needed(const struct qp *q)
     return 0;
 }
 
-static bool may_receive(const struct qp *q)
+bool may_receive(const struct qp *q)
 {
     return wq_room(&q->rq->wq) && !q->rq->starved;
 }
 
-/* Room for `length` bytes of payload at least. */
-static void recv_one(struct qp *q, uint32_t length)
+void recv_one(struct qp *q, uint32_t length)
 {
     struct recv r;
 
