@@ -80,6 +80,7 @@ long make_eq(struct actor *a, unsigned int slot, struct input *in)
     uint32_t page = ring_page(EQ, slot, in);
     struct vmri_eq_create arg = {
         .frames = actor_list(a, page, 1), .log2_entries = 4,
+        .flags = in && take_rare(in, 2) ? VMRI_EQF_PORT : 0,
     };
     long rc;
 
@@ -94,7 +95,7 @@ long make_eq(struct actor *a, unsigned int slot, struct input *in)
 long make_cq(struct actor *a, unsigned int slot, struct input *in)
 {
     uint32_t page = ring_page(CQ, slot, in);
-    uint8_t log2 = in && take_rare(in, 4) ? take_of(in, 9) : 5;
+    uint8_t log2 = in && take_rare(in, 4) ? take_of(in, 12) : 5;
     struct vmri_cq_create arg = {
         .frames = actor_list(a, page,
                              ring_pages(log2, sizeof(struct vmri_cqe))),
@@ -323,6 +324,17 @@ void fuzz_mgid(uint8_t mgid[16], unsigned int group)
     mgid[15] = (uint8_t)group;
 }
 
+long join_group(struct actor *a, unsigned int slot, unsigned int group)
+{
+    struct vmri_mcg_qp arg = {
+        .mlid = (uint16_t)(VMRI_MLID_MIN + group),
+        .qpn = a->object[QP][slot].handle,
+    };
+
+    fuzz_mgid(arg.mgid, group);
+    return actor_call(a, VMRI_OP_mcg_attach, &arg, sizeof(arg));
+}
+
 long call_group(struct actor *a, struct input *in)
 {
     static const uint16_t cmds[] = {
@@ -331,12 +343,13 @@ long call_group(struct actor *a, struct input *in)
     };
     unsigned int which = take_of(in, ARRAY_SIZE(cmds));
     unsigned int group = take_of(in, FUZZ_GROUPS);
-    uint16_t mlid = take_rare(in, 4) ? VMRI_MLID_MIN + take_of(in, 8) : 0;
+    uint16_t mlid = take_rare(in, 4) ? take_of(in, 8) : group;
     struct vmri_mcg_qp member = {
-        .mlid = mlid, .qpn = a->object[QP][take_of(in, SLOTS)].handle,
+        .mlid = VMRI_MLID_MIN + mlid,
+        .qpn = a->object[QP][take_of(in, SLOTS)].handle,
     };
     struct vmri_mcg arg = {
-        .mlid = mlid, .pkey = 0xffff, .qkey = FUZZ_QKEY, .mtu = 5, .rate = 3,
+        .mlid = mlid < 7 ? VMRI_MLID_MIN + mlid : 0, .pkey = 0xffff, .qkey = FUZZ_QKEY, .mtu = 5, .rate = 3,
         .create = take_of(in, 2),
     };
 

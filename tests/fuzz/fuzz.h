@@ -115,6 +115,8 @@ long actor_call_value(struct actor *a, unsigned int cmd, uint64_t value);
 long dom0_call(unsigned int cmd, void *arg, size_t size);
 /* A list of nr consecutive frames in the guest's memory. */
 struct vmri_frames actor_list(struct actor *a, uint32_t page, uint32_t nr);
+/* dom0 changes its port: the link goes and comes, numbers change. */
+void actor_port(struct actor *a, struct input *in);
 /* The domain ends, and comes back as a new one without devices. */
 void actor_kill(struct actor *a);
 /* dom0 gives it a device, which it creates. */
@@ -151,6 +153,8 @@ long move_qp(struct actor *a, unsigned int slot, unsigned int state,
              const struct actor *peer, unsigned int peer_slot,
              struct input *in);
 long destroy(struct actor *a, enum kind kind, unsigned int slot);
+/* A queue pair is attached to a group. */
+long join_group(struct actor *a, unsigned int slot, unsigned int group);
 /* A device joins or leaves a group, or a queue pair of it does. */
 long call_group(struct actor *a, struct input *in);
 

@@ -46,7 +46,7 @@ long make_mr(struct actor *a, unsigned int slot, struct input *in)
 long make_fast(struct actor *a, unsigned int slot, struct input *in)
 {
     struct vmri_mr_alloc arg = {
-        .pd = use(a, PD, in), .max_frames = 1 + take_of(in, LIST_MAX),
+        .pd = use(a, PD, in), .max_frames = in ? take_of(in, LIST_MAX) : 8,
     };
     long rc;
 

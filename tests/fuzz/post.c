@@ -128,7 +128,8 @@ static void aim_datagram(struct vmri_send_wqe *wqe, const struct actor *peer,
         return;
     fuzz_mgid(av->dgid, group);
     av->flags = VMRI_AV_GRH;
-    av->dlid = VMRI_MLID_MIN + take_of(in, 8);
+    av->dlid = (uint16_t)(VMRI_MLID_MIN +
+                          (take_rare(in, 4) ? take_of(in, 8) : group));
     wqe->u.ud.remote_qpn = VMRI_QPN_MULTICAST;
 }
 

@@ -154,6 +154,20 @@ void actor_attach(struct actor *a, uint32_t fabric)
     actor_call(a, VMRI_OP_dev_create, &create, sizeof(create));
 }
 
+void actor_port(struct actor *a, struct input *in)
+{
+    struct vmri_ctl_port arg = {
+        .domid = env_domid(a->domain), .dev_id = a->dev,
+        .mask = take_of(in, 64), .state = take_rare(in, 4) ? VMRI_PORT_DOWN
+                                                       : VMRI_PORT_ACTIVE,
+        .lid = take_of(in, 6), .pkey = take_rare(in, 4) ? 0x7fff : 0xffff,
+        .sm_lid = take_of(in, 4), .gid_prefix = take8(in),
+    };
+
+    if ( !dom0_call(VMRI_OP_ctl_port, &arg, sizeof(arg)) )
+        a->lid = arg.lid;
+}
+
 static void teardown(struct domain *d)
 {
     unsigned int calls = 0;

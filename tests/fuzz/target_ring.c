@@ -37,6 +37,7 @@ static void prepare(struct actor *a, bool xrc)
     make_mr(a, 1, NULL);
     make_mw(a, 0, NULL);
     make_mw(a, 1, NULL);
+    make_fast(a, 2, NULL);
 }
 
 static void connect(void)
@@ -71,6 +72,12 @@ static void set_up(struct input *in)
     make_qp(sides[1].a, sides[1].qp, peer_type(type), flags, NULL);
     if ( how & 0x40 )
         connect();
+    if ( type == VMRI_QPT_UD )
+    {
+        join_group(sides[0].a, sides[0].qp, 0);
+        join_group(sides[1].a, sides[1].qp, 0);
+        join_group(sides[1].a, sides[1].qp, 1);
+    }
 }
 
 static void change_memory(struct actor *a, struct input *in)
@@ -122,6 +129,23 @@ static void consume(struct actor *a, struct input *in)
         env_store(&hdr->arm, what >> 2);
 }
 
+/* What is no matter of the rings, but changes what they do. */
+static void change_surroundings(struct actor *a, struct input *in)
+{
+    switch ( take_of(in, 3) )
+    {
+    case 0:
+        env_test_domain_running(a->domain, take_of(in, 4));
+        break;
+    case 1:
+        call_group(a, in);
+        break;
+    case 2:
+        actor_port(a, in);
+        break;
+    }
+}
+
 static void step(struct input *in)
 {
     uint8_t op = take8(in);
@@ -170,10 +194,7 @@ static void step(struct input *in)
         change_memory(a, in);
         break;
     case 15:
-        if ( take_rare(in, 4) )
-            env_test_domain_running(a->domain, take_of(in, 4));
-        else
-            call_group(a, in);
+        change_surroundings(a, in);
         break;
     }
 }

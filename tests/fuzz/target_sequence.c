@@ -135,17 +135,25 @@ static void change(struct actor *a, struct input *in)
 /* A command that takes several calls is left at one of them. */
 static void leave_half_done(struct actor *a, struct input *in)
 {
-    const uint32_t nr = 1 + take_of(in, LIST_MAX);
-    struct vmri_mr_register arg = {
+    const uint32_t nr = 33 + take_of(in, LIST_MAX - 33);
+    const bool ring = take_of(in, 2);
+    struct vmri_mr_register mr = {
         .frames = actor_list(a, 0, nr), .length = nr * PAGE_SIZE,
         .pd = a->object[PD][0].handle, .access = VMRI_ACCESS_LOCAL_WRITE,
     };
-    unsigned int cmd = VMRI_OP_mr_register, calls = 1 + take_of(in, 3);
+    struct vmri_cq_create cq = {
+        .frames = actor_list(a, 0, 33), .log2_entries = 11,
+        .eq = a->object[EQ][0].handle,
+    };
+    unsigned int cmd = ring ? VMRI_OP_cq_create : VMRI_OP_mr_register;
+    unsigned int calls = 1 + take_of(in, 3);
     uint32_t ticket = 0;
 
     env_test_preempt(1);
     for ( ; calls; calls--, cmd |= VMRI_CONTINUE )
-        if ( actor_call_once(a, cmd, &arg, sizeof(arg), &ticket) != -ERESTART )
+        if ( actor_call_once(a, cmd, ring ? (void *)&cq : &mr,
+                             ring ? sizeof(cq) : sizeof(mr),
+                             &ticket) != -ERESTART )
             break;
     env_test_preempt(0);
 }
@@ -170,6 +178,7 @@ static void control(struct input *in)
     dom0_call(VMRI_OP_ctl_list, &info, sizeof(info));
     dom0_call(VMRI_OP_ctl_dump, &dump, sizeof(dump));
     dom0_call(VMRI_OP_ctl_stats, &stats, sizeof(stats));
+    actor_port(take_actor(in), in);
     vmri_dump();
 }
 

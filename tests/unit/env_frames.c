@@ -488,7 +488,9 @@ void *env_memcpy(void *to, const void *from, size_t n)
         env_add(&env_stats.staged, n);
     if ( to_frame )
         note_write(to, n);
-    return env_raw_memcpy(to, from, n);
+    /* A guest may have its memory copied over itself; Xen's does no harm. */
+    return to_frame && from_frame ? memmove(to, from, n)
+                                  : env_raw_memcpy(to, from, n);
 }
 
 /* Eight bytes that are about to change, all at once. */
