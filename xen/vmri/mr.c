@@ -392,6 +392,9 @@ int vmri_mr_abandon(struct vmri_dev *dev, uint32_t key, struct vmri_call *call,
     else
     {
         ret = vmri_mr_continue(dev, call, &mr);
+        /* Re-registered already: only what it was is still to go. */
+        if ( !ret && mr->state == VMRI_MR_UNPINNING && !mr->error )
+            error = 0;
         if ( !ret )
             vmri_mr_give_up(mr, error);
     }
