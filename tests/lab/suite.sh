@@ -6,6 +6,7 @@
 # console are checked, whatever else the suite did.
 #
 #   on HOST COMMAND...      runs a line of shell on dom0 or a guest
+#   on_all COMMAND...       runs it on all at once
 #   put HOST FILE           copies standard input to a file there
 #   check NAME COMMAND...   passes if the command (a function too) succeeds
 #   refuse NAME COMMAND...  passes if it fails
@@ -40,7 +41,8 @@ RESULTS=$RUN/results
 # The longest that one command on a machine may take, in seconds. Emulation
 # under load is slow: limits are for hangs, not for speed.
 LIMIT=${LIMIT:-180}
-OUTPUT=$(mktemp)
+WORK=$(mktemp -d)
+OUTPUT=$WORK/output
 
 # The limit holds there, so that nothing is left running; the one here is for a
 # machine that answers no more.
@@ -164,16 +166,24 @@ BAD_XEN='BUG|[Aa]ssertion|WARN|Xen call trace|[Pp]anic|UBSAN|Unhandled|FATAL|loc
 # A suite is judged by what was logged after its mark; a machine that it
 # restarted has none, and is judged by all it logged.
 mark_logs() {
-	local host
 	MARK="softib suite $SUITE $$"
-	for host in $HOSTS; do
-		on "$host" "echo '$MARK' >/dev/kmsg"
-	done
+	on_all "echo '$MARK' >/dev/kmsg"
 	XEN_MARK=$(stat -c %s "$RUN/console.log")
 }
 
+# on_all COMMAND...: on all machines at once; what each prints is in WORK/said.HOST.
+on_all() {
+	local host
+	local -a jobs=()
+	for host in $HOSTS; do
+		on "$host" "$@" >"$WORK/said.$host" &
+		jobs+=("$!")
+	done
+	wait "${jobs[@]}"
+}
+
 log_is_clean() {
-	on "$1" dmesg | awk -v mark="$MARK" -v bad="$BAD_KERNEL" '
+	[ -s "$WORK/said.$1" ] && awk -v mark="$MARK" -v bad="$BAD_KERNEL" '
 		index($0, mark) { n = 0; next }
 		{ line[++n] = $0; hit[n] = $0 ~ bad }
 		END {
@@ -183,7 +193,7 @@ log_is_clean() {
 						print line[j]
 					exit 1
 				}
-		}'
+		}' "$WORK/said.$1"
 }
 
 xen_is_clean() {
@@ -195,11 +205,12 @@ end_of_suite() {
 	local host
 	trap - EXIT
 	end_background
+	on_all dmesg
 	for host in $HOSTS; do
 		check "no warning in the kernel log of $host" log_is_clean "$host"
 	done
 	check "no warning on Xen's console" xen_is_clean
-	rm -f "$OUTPUT"
+	rm -rf "$WORK"
 }
 
 trap 'exit 130' INT TERM HUP

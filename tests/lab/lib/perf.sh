@@ -1,74 +1,150 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# For suites that measure with Debian's perftest, included after suite.sh. The
-# server runs in d1, the client in d2; the figures are the client's.
+# For suites that run Debian's RDMA programs between the two guests, included
+# after suite.sh. The server runs in d1, the client in d2; the figures are the
+# client's.
+#
+#   plan NAME PROGRAM ARGUMENTS-OF-d1 ARGUMENTS-OF-d2
+#   run_plan        runs what was planned, one after the other, with one shell on
+#                   either machine: a shell each would take longer than a program
+#   went_well NAME  both sides ended well; if not, shows what they said
+#   said NAME       what the client printed
 
 # device_of HOST softib|rxe: the name of the device there, which udev may have
 # changed; empty if there is none.
 device_of() {
 	case $2 in
-	softib) on "$1" 'cd /sys/class/infiniband 2>/dev/null && for d in *; do
-		case $(cat "$d/device/modalias" 2>/dev/null) in
-		xen:vmri) echo "$d" ;; esac; done' ;;
+	softib) on "$1" 'for d in /sys/bus/xen/devices/vmri-*/infiniband/*; do
+		[ ! -e "$d" ] || echo "${d##*/}"; done' ;;
 	rxe) on "$1" "rdma link show | awk '/ netdev eth0/ {sub(\"/.*\", \"\", \$2); print \$2}'" ;;
 	esac
 }
 
-# perf_pair PROGRAM ARGUMENTS-OF-d1 ARGUMENTS-OF-d2: prints what the client
-# prints. It asks until the server listens. A failure shows both sides.
-perf_pair() {
-	local program=$1 there=$2 here=$3
-	background d1 "$program" "$program $there"
-	on d2 "for try in \$(seq 50); do
-			if out=\$($program $here $D1 2>/tmp/$program.err); then
-				echo \"\$out\"
-				exit 0
-			fi
-			grep -q \"Couldn't connect\" /tmp/$program.err || break
-			sleep 0.2
-		done
-		echo \"\$out\"
-		cat /tmp/$program.err
-		exit 1" || {
-		echo "the other side:"
-		on d1 cat "/tmp/$program.out"
-		return 1
-	}
+# Each pair has a port of its own, by which it is also known, so that a server
+# that nobody came to does not get the next client.
+declare -A PORT_OF=()
+NEXT_PORT=18600
+SERVERS=
+CLIENTS=
+
+plan() {
+	local port=$((NEXT_PORT++))
+	PORT_OF[$1]=$port
+	SERVERS+="serve $port $2 $3 -p $port"$'\n'
+	CLIENTS+="ask $port $2 $4 -p $port $D1"$'\n'
 }
 
-# perf_figure PROGRAM SIZE ITERATIONS DEVICE1 DEVICE2 [ARGUMENT]...: prints the
-# mean latency in microseconds, or the mean of messages a second. Status 77: the
-# program did well and could not tell how fast.
-perf_figure() {
-	local program=$1 size=$2 iterations=$3 device1=$4 device2=$5
-	local common out figure scale try
-	shift 5
+# What either side does with a line of its plan. What was said follows a line
+# "=== PORT STATUS"; of a server it matters only when it failed.
+# shellcheck disable=SC2016 # expanded there
+SERVE='
+serve() {
+	local port=$1 rc=0
+	shift
+	timeout -k 5 "$limit" "$@" >/tmp/server 2>&1 || rc=$?
+	echo "=== $port $rc"
+	[ $rc -eq 0 ] || cat /tmp/server
+}
+'
+# It asks until the server listens; if that never does, nor will the next.
+# shellcheck disable=SC2016
+ASK='
+ask() {
+	local port=$1 out rc end=$((SECONDS + 30))
+	shift
+	while :; do
+		rc=0
+		out=$(timeout -k 5 "$limit" "$@" 2>/tmp/client) || rc=$?
+		[ $rc -ne 0 ] && [[ $(</tmp/client) == *"t connect"* ]] || break
+		[ $SECONDS -lt $end ] || exit
+		sleep 0.1
+	done
+	echo "=== $port $rc"
+	echo "$out"
+	[ $rc -eq 0 ] || cat /tmp/client
+}
+'
+
+# Xen tells a guest how fast its clock ticks.
+# shellcheck disable=SC2016
+CLOCK='
+echo "=== clock 0"
+awk "/^cpu MHz/ { print \$4; exit }" /proc/cpuinfo
+'
+
+run_plan() {
+	[ -n "$SERVERS" ] || return 0
+	put d1 /tmp/servers.sh <<<"limit=$LIMIT$SERVE$SERVERS"
+	background d1 servers bash /tmp/servers.sh
+	LIMIT=$((LIMIT * 10)) on d2 "limit=$LIMIT$ASK$CLIENTS$CLOCK" | split_said client
+	wait_until 30 on d1 test -s /tmp/servers.rc
+	on d1 cat /tmp/servers.out | split_said server
+	SERVERS=
+	CLIENTS=
+}
+
+split_said() {
+	awk -v base="$WORK/$1." '
+		$1 == "===" && NF == 3 {
+			file = base $2
+			print $3 >(file ".rc")
+			next
+		}
+		{ print >file }'
+}
+
+went_well() {
+	local side file rc=0
+	for side in client server; do
+		file=$WORK/$side.${PORT_OF[$1]}
+		if [ "$(cat "$file.rc" 2>/dev/null)" != 0 ]; then
+			echo "the $side ended with status $(cat "$file.rc" 2>/dev/null):"
+			cat "$file" 2>/dev/null
+			rc=1
+		fi
+	done
+	return "$rc"
+}
+
+said() {
+	cat "$WORK/client.${PORT_OF[$1]}"
+}
+
+# perf_plan PROGRAM SIZE WAY ITERATIONS DEVICE1 DEVICE2 [ARGUMENT]...: a pair of
+# perftest's for one figure, known as "PROGRAM SIZE WAY". Latencies are asked for
+# in cycles: perftest counts those anyhow, and finds out how fast the clock ticks
+# in a way that goes wrong in an emulated machine.
+perf_plan() {
+	local program=$1 size=$2 way=$3 iterations=$4 device1=$5 device2=$6 common
+	shift 6
 	common="-F -s $size -n $iterations $*"
 	case $program in
-	*_lat)
-		common+=" --output=latency"
-		scale=1
-		;;
-	*_bw)
-		common+=" --output=message_rate"
-		scale=1000000
-		;;
+	*_lat) common+=" -C --output=latency" ;;
+	*_bw) common+=" --output=message_rate" ;;
 	esac
-	# perftest finds out how fast the clock ticks. When Xen corrects its time
-	# meanwhile, as it must every second in an emulated machine that others
-	# disturb, all figures are infinite or nothing.
-	for try in 1 2 3; do
-		out=$(perf_pair "$program" "-d $device1 $common" "-d $device2 $common") || {
-			echo "$out" >&2
-			return 1
-		}
-		figure=$(tail -n 1 <<<"$out")
-		if [[ $figure =~ ^[0-9.]*[1-9][0-9.]*$ ]]; then
-			awk -v f="$figure" -v s=$scale 'BEGIN { print f * s }'
-			return 0
-		fi
-		echo "try $try: $figure" >&2
-	done
-	return 77
+	plan "$program $size $way" "$program" "-d $device1 $common" "-d $device2 $common"
+}
+
+# The pair's mean latency in microseconds, or its mean of messages a second. Status
+# 77: the program did well and could not tell how fast, or was not asked yet.
+perf_figure() {
+	local name=$1 figure
+	[ -n "${PORT_OF[$name]-}" ] || return 77
+	went_well "$name" >&2 || return 1
+	figure=$(said "$name" | tail -n 1)
+	[[ $figure =~ ^[0-9.]*[1-9][0-9.]*$ ]] || return 77
+	case $name in
+	*_lat\ *) cycles_to_us "$figure" ;;
+	*) awk -v f="$figure" 'BEGIN { print f * 1000000 }' ;;
+	esac
+}
+
+lacks_figure() {
+	perf_figure "$1" >/dev/null 2>&1
+	[ $? -eq 77 ]
+}
+
+cycles_to_us() {
+	awk -v cycles="$1" '{ print cycles / $1 }' "$WORK/client.clock"
 }

@@ -35,16 +35,39 @@ alone() {
 	rm -f "$out"
 }
 
-# between LISTENER DEVICE CALLER DEVICE PROGRAM: the caller's checks count.
+# listen HOST DEVICE PROGRAM
+listen() {
+	background "$1" "$3" "$3 -d $2"
+}
+
+# call LISTENER CALLER DEVICE PROGRAM
+call() {
+	local rc=0
+	LIMIT=900 on "$2" "$4 -d $3 $(address_of "$1")" >"$WORK/call.$2" 2>&1 || rc=$?
+	echo "$rc" >"$WORK/call.$2.rc"
+}
+
+# judge_call LISTENER CALLER PROGRAM: the caller's checks count.
+judge_call() {
+	relay "$2 to $1" <"$WORK/call.$2"
+	check "$3 in $2 ends well" ended_well "$WORK/call.$2" "$(cat "$WORK/call.$2.rc")"
+	check "$3 in $1 ends well" wait_until 60 on "$1" "grep -qx '[01]' /tmp/$3.rc"
+}
+
+# between LISTENER DEVICE CALLER DEVICE PROGRAM
 between() {
-	local listener=$1 there=$2 caller=$3 here=$4 program=$5 out rc=0
-	out=$(mktemp)
-	background "$listener" "$program" "$program -d $there"
-	LIMIT=900 on "$caller" "$program -d $here $(address_of "$listener")" \
-		>"$out" 2>&1 || rc=$?
-	relay "$caller to $listener" <"$out"
-	check "$program in $caller ends well" ended_well "$out" "$rc"
-	check "$program in $listener ends well" wait_until 60 \
-		on "$listener" "grep -qx '[01]' /tmp/$program.rc"
-	rm -f "$out"
+	listen "$1" "$2" "$5"
+	call "$1" "$3" "$4" "$5"
+	judge_call "$1" "$3" "$5"
+}
+
+# both_ways DEVICE-OF-d1 DEVICE-OF-d2 PROGRAM: in both directions at once.
+both_ways() {
+	listen d1 "$1" "$3"
+	listen d2 "$2" "$3"
+	call d1 d2 "$2" "$3" &
+	call d2 d1 "$1" "$3"
+	wait "$!"
+	judge_call d1 d2 "$3"
+	judge_call d2 d1 "$3"
 }

@@ -13,21 +13,25 @@ has_softib() {
 
 # Gives each guest a device.
 attach_devices() {
-	local guest
 	if ! has_softib; then
 		say "no device attached: Xen is plain, or the tree lacks driver or tool"
 		return 0
 	fi
-	for guest in $GUESTS; do
-		attach_device "$guest"
-	done
+	# shellcheck disable=SC2086 # several guests
+	attach_device_to $GUESTS
 }
 
-attach_device() {
-	on_host dom0 xl-vmri attach "$1" ||
-		die "xl-vmri attach $1 failed in dom0"
-	wait_for "the InfiniBand device of $1" 60 has_device "$1"
-	say "$1 has an InfiniBand device"
+# attach_device_to GUEST...
+attach_device_to() {
+	local guest
+	for guest in "$@"; do
+		on_host dom0 xl-vmri attach "$guest" ||
+			die "xl-vmri attach $guest failed in dom0"
+	done
+	for guest in "$@"; do
+		wait_for "the InfiniBand device of $guest" 60 has_device "$guest"
+		say "$guest has an InfiniBand device"
+	done
 }
 
 has_device() {
@@ -91,6 +95,6 @@ lab_restart_guest() {
 	wait_for_guest "$guest"
 	say "$guest is up"
 	if has_softib; then
-		attach_device "$guest"
+		attach_device_to "$guest"
 	fi
 }
