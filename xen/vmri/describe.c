@@ -100,7 +100,7 @@ static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
     env_unlock(&qp->lock);
 }
 
-static void describe_mr(const struct vmri_key *k, struct vmri_ctl_dump *to)
+static void describe_mr(struct vmri_key *k, struct vmri_ctl_dump *to)
 {
     const struct vmri_pages *p = &k->range.pages;
 
