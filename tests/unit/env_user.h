@@ -43,7 +43,7 @@
 
 /* As strict as Xen's about what the pointer points to. */
 #define container_of(ptr, type, member) ({                      \
-    __typeof__(((type *)0)->member) *member_ = (ptr);           \
+    __typeof__(((type *)(ptr))->member) *member_ = (ptr);       \
     (type *)((char *)member_ - offsetof(type, member)); })
 
 #define BUILD_BUG_ON(cond)  _Static_assert(!(cond), "!(" #cond ")")

@@ -452,15 +452,16 @@ static uint32_t most(const struct vmri_dev *dev, unsigned int kind)
 
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
 {
-    /* An MR has less than 2^32 pages. */
     const uint64_t pages = vmri_limit(dev, VMRI_RES_PINNED);
+    /* An MR has less than 2^32. */
+    const uint64_t mr_pages = min_t(uint64_t, pages, ~0U);
 
     *attr = (struct vmri_dev_attr){
         .node_guid = dev->guid,
         .sys_image_guid = dev->guid,
         .port_guid = dev->guid,
         .gid_prefix = env_load(&dev->port.gid_prefix),
-        .max_mr_size = min_t(uint64_t, pages, ~0U) << VMRI_PAGE_SHIFT,
+        .max_mr_size = mr_pages << VMRI_PAGE_SHIFT,
         .fabric = dev->fabric->id,
         .lid = env_load(&dev->lid),
         .sm_lid = vmri_port_sm_lid(dev),
