@@ -338,7 +338,8 @@ int vmri_run(struct vmri_qp *qp)
         env_mb();
         if ( wanted(qp) || env_xchg(&qp->busy, 1) )
             return 0;
-        env_store(&qp->again, 0);
+        /* A note that this wipes out was left before what is read from here. */
+        env_xchg(&qp->again, 0);
 
         set_running(qp, 1);
         rc = run_owned(qp, &budget);

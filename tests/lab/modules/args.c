@@ -165,7 +165,7 @@ static void queue_pairs(void)
 	REFUSED(qp_create, good, recv_cq, ~0U, -ENOENT);
 	REFUSED(qp_create, good, eq, NOBODY, -ENOENT);
 	REFUSED(qp_create, good, srq, 1, -EINVAL);
-	REFUSED(qp_create, good, type, VMRI_QPT_UC, -EOPNOTSUPP);
+	REFUSED(qp_create, good, type, VMRI_QPT_UD + 1, -EOPNOTSUPP);
 	REFUSED(qp_create, good, type, 255, -EOPNOTSUPP);
 	REFUSED(qp_create, good, type, VMRI_QPT_GSI, -EINVAL);
 	REFUSED(qp_create, good, flags, 2, -EINVAL);

@@ -270,9 +270,10 @@ SPOIL(rkey_frames, wqe->u.rdma.rkey = VMRI_LKEY_FRAMES;
 
 static const struct bad_request bad_requests[] = {
 	{ "an opcode of nothing", spoil_opcode, IBV_WC_LOC_QP_OP_ERR },
-	{ "an atomic operation", spoil_atomic, IBV_WC_LOC_QP_OP_ERR },
-	{ "LOCAL_INV of a process", spoil_local_inv, IBV_WC_LOC_QP_OP_ERR },
-	{ "BIND_MW of a process", spoil_bind_mw, IBV_WC_LOC_QP_OP_ERR },
+	{ "an atomic operation of no 8 bytes", spoil_atomic,
+	  IBV_WC_LOC_LEN_ERR },
+	{ "LOCAL_INV with data", spoil_local_inv, IBV_WC_LOC_QP_OP_ERR },
+	{ "BIND_MW with data", spoil_bind_mw, IBV_WC_LOC_QP_OP_ERR },
 	{ "REG_MR of a process", spoil_reg_mr, IBV_WC_LOC_QP_OP_ERR },
 	{ "an unknown flag", spoil_flags, IBV_WC_LOC_QP_OP_ERR },
 	{ "indirect SGEs of a process", spoil_indirect, IBV_WC_LOC_QP_OP_ERR },
