@@ -232,6 +232,12 @@ void qp_set_state(struct guest_qp *qp, unsigned int state);
 /* To RTS, both. */
 void qp_connect(struct guest_qp *a, struct guest_qp *b,
                 const struct guest_conn *conn);
+/*
+ * One of them, from RESET to RTS.  When its peer puts it into the error state on
+ * the way: anew.
+ */
+void qp_connect_again(struct guest_qp *qp, struct guest_qp *peer,
+                      const struct guest_conn *conn);
 
 struct guest_wr {
     uint64_t wr_id;

@@ -249,6 +249,19 @@ void qp_connect(struct guest_qp *a, struct guest_qp *b,
     }
 }
 
+void qp_connect_again(struct guest_qp *qp, struct guest_qp *peer,
+                      const struct guest_conn *conn)
+{
+    unsigned int state = VMRI_QPS_RESET;
+    struct vmri_qp_modify arg;
+
+    while ( state <= VMRI_QPS_RTS )
+    {
+        qp_attr(qp, peer, state, conn, &arg);
+        state = qp_modify(qp, &arg) ? VMRI_QPS_RESET : state + 1;
+    }
+}
+
 /* ---- posting ---- */
 
 static void *slot(struct guest_qp *qp, uint32_t offset, uint32_t prod,

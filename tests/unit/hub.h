@@ -98,4 +98,23 @@ static inline void spoke_send(const struct hub *h, const struct spoke *s,
     qp_send(s->qp, &wr);
 }
 
+/* Have the first message of a sender half way in its receive. */
+static inline void hub_begin(struct hub *h, struct spoke *s)
+{
+    struct guest_wr wr = spoke_wr(h, s, VMRI_WR_SEND, 1, HUB_BYTES);
+
+    hub_recv(h, 10, 0, HUB_BYTES);
+    hub_recv(h, 11, 0, HUB_BYTES);
+    qp_post_send(s->qp, &wr);
+    CHECK_EQ(guest_schedule(s->guest, s->qp->qpn), VMRI_SCHEDULE_MORE);
+    CHECK_EQ(h->srq->hdr->cons, 1);
+}
+
+/* How often the limit was told of. */
+static inline unsigned int hub_limits(struct hub *h)
+{
+    world_settle();
+    return h->guest->events[VMRI_EVENT_SRQ_LIMIT];
+}
+
 #endif /* VMRI_HUB_H */

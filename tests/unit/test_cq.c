@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* cq.c: completion queues that are resized, at rest and under traffic. */
 #include "pair.h"
-#include "internal.h"
+#include "inside.h"
 
 #include <sched.h>
 
 #undef memcpy
 #undef memset
-
-/* A CQ as the hypervisor knows it; its objects outlive the tests' use. */
-static struct vmri_cq *inside(struct guest_cq *cq)
-{
-    struct vmri_dev *dev = vmri_dev_get(cq->guest->domain, cq->guest->dev);
-    struct vmri_cq *in = vmri_table_get(&dev->cqs, cq->handle);
-
-    vmri_table_put(&dev->cqs, cq->handle);
-    vmri_dev_put(dev);
-    return in;
-}
 
 static bool push(struct vmri_cq *cq, uint64_t wr_id)
 {
@@ -52,15 +41,15 @@ TEST(cq_resize_keeps_what_is_unconsumed)
                 bool fits = fill <= 1U << to;
 
                 for ( ; put < 5; cq_expect(cq, got++, 0) )
-                    push(inside(cq), put++);
+                    push(cq_inside(cq), put++);
                 while ( put - got < fill )
-                    push(inside(cq), put++);
+                    push(cq_inside(cq), put++);
                 CHECK_AT(cq_resize(cq, to), fits ? 0 : -EINVAL,
                          "%u of 2^%u to 2^%u", fill, from, to);
                 CHECK_EQ(env_test_page_refs(g->domain, old), !fits);
                 CHECK_EQ(env_test_page_refs(g->domain, cq->gfn), 1);
                 while ( put - got < 1U << cq->log2 )
-                    CHECK(push(inside(cq), put++));
+                    CHECK(push(cq_inside(cq), put++));
                 while ( got < put )
                     cq_expect(cq, got++, 0);
                 cq_expect_none(cq);
@@ -79,12 +68,12 @@ TEST(cq_resize_keeps_arm_and_dead)
     CHECK_EQ(cq_resize(cq, 5), 0);
     CHECK_EQ(cq->hdr->dead, 1);
     CHECK_EQ(cq->hdr->arm, VMRI_ARM_NEXT);
-    push(inside(cq), 1);
+    push(cq_inside(cq), 1);
     world_settle();
     CHECK_EQ(g->events[VMRI_EVENT_COMPLETION], 1);
     CHECK_EQ(cq->hdr->arm, VMRI_ARM_NONE);
     CHECK_EQ(cq_resize(cq, 4), 0);
-    push(inside(cq), 2);
+    push(cq_inside(cq), 2);
     world_settle();
     CHECK_EQ(g->events[VMRI_EVENT_COMPLETION], 1);
 }
@@ -96,14 +85,14 @@ TEST(cq_resize_heals_no_overflow)
     struct guest_cq *cq = guest_cq(g, 1);
     uint64_t gfn = cq->gfn;
 
-    while ( push(inside(cq), 0) )
+    while ( push(cq_inside(cq), 0) )
         ;
     CHECK_EQ(cq_resize(cq, 4), -EINVAL);
     CHECK_EQ(cq->gfn, gfn);
     cq_expect(cq, 0, 0);
     cq_expect(cq, 0, 0);
     CHECK_EQ(cq_resize(cq, 4), -EINVAL);
-    CHECK(!push(inside(cq), 1));
+    CHECK(!push(cq_inside(cq), 1));
     CHECK_EQ(cq->hdr->overflow, 1);
 }
 
@@ -118,8 +107,8 @@ TEST(cq_resize_lying_consumer)
     struct guest_cq *cq = guest_cq(g, 3);
     unsigned int i;
 
-    push(inside(cq), 0);
-    push(inside(cq), 0);
+    push(cq_inside(cq), 0);
+    push(cq_inside(cq), 0);
     for ( i = 0; i < ARRAY_SIZE(lies); i++ )
     {
         cq->hdr->cons = lies[i].cons;
@@ -207,7 +196,7 @@ TEST(cq_resize_failures_change_nothing)
             CHECK_AT(memcmp(&before, &after, sizeof(after)), 0,
                      "kind %u, %u", kinds[k], nth);
             CHECK_EQ(cq->gfn, gfn);
-            CHECK(push(inside(cq), n));
+            CHECK(push(cq_inside(cq), n));
             cq_expect(cq, n++, 0);
         }
 }
@@ -220,7 +209,7 @@ static unsigned int pushed;
 static void push_meanwhile(void *unused)
 {
     (void)unused;
-    CHECK(push(inside(preempted_cq), pushed++));
+    CHECK(push(cq_inside(preempted_cq), pushed++));
 }
 
 /* Too long for one call: completions come between the steps, too. */
@@ -233,7 +222,7 @@ TEST(cq_resize_in_steps)
 
     preempted_cq = cq;
     while ( pushed < 5 )
-        CHECK(push(inside(cq), pushed++));
+        CHECK(push(cq_inside(cq), pushed++));
     env_test_on_preempt(20, push_meanwhile, NULL);
     env_test_preempt(7);
     CHECK_EQ(cq_resize(cq, LARGE), 0);
@@ -241,7 +230,7 @@ TEST(cq_resize_in_steps)
     CHECK(env_stats.preempts - preempts > 60);
     CHECK_EQ(env_test_page_refs(g->domain, old), 0);
     CHECK_EQ(pushed, 6);
-    CHECK(push(inside(cq), pushed++));
+    CHECK(push(cq_inside(cq), pushed++));
     while ( got < pushed )
         cq_expect(cq, got++, 0);
     CHECK_EQ(cq_destroy(cq), 0);
@@ -261,7 +250,7 @@ TEST(cq_resize_limits)
     CHECK_EQ(vd->usage[VMRI_RES_PINNED], used - 1);
     CHECK_EQ(cq_resize(cq, 6), 0);
     CHECK_EQ(vd->usage[VMRI_RES_PINNED], used);
-    CHECK(push(inside(cq), 1));
+    CHECK(push(cq_inside(cq), 1));
     cq_expect(cq, 1, 0);
 }
 
@@ -380,7 +369,7 @@ THREAD_TEST(cq_resize_under_traffic)
     for ( i = 0; i < PRODUCERS; i++ )
     {
         s[i] = (struct stream){
-            .cq = inside(cq), .number = i, .outstanding = &outstanding,
+            .cq = cq_inside(cq), .number = i, .outstanding = &outstanding,
         };
         pthread_create(&thread[i], NULL, run_producer, &s[i]);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* eq.c and cq.c: entries, arming, overflow, guests that lie; ring.c's regions. */
 #include "guest.h"
-#include "internal.h"
+#include "inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +10,11 @@
 #undef memcpy
 #undef memset
 
-/* A CQ as the hypervisor knows it; its objects outlive the tests' use. */
-static struct vmri_cq *inside(struct guest_cq *cq)
-{
-    struct vmri_dev *dev = vmri_dev_get(cq->guest->domain, cq->guest->dev);
-    struct vmri_cq *in = vmri_table_get(&dev->cqs, cq->handle);
-
-    vmri_table_put(&dev->cqs, cq->handle);
-    vmri_dev_put(dev);
-    return in;
-}
-
 static bool push(struct guest_cq *cq, uint64_t wr_id, uint8_t status,
                  uint8_t flags)
 {
     struct vmri_cqe cqe = { .wr_id = wr_id, .status = status, .flags = flags };
-    struct vmri_cq *in = inside(cq);
+    struct vmri_cq *in = cq_inside(cq);
     const struct vmri_qp qp = {
         .counters = vmri_type_counters(in->dev, VMRI_QPT_RC),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* srq.c: shared receive queues: objects, receives, limit, errors, resize. */
+/* srq.c: shared receive queues: objects, receives, limit, errors. */
 #include "hub.h"
 
 /* ---- creation ---- */
@@ -135,33 +135,6 @@ TEST(srq_made_in_steps)
 }
 
 /* The guest changes its mind in the middle of a resize: nothing stays. */
-TEST(srq_resize_becomes_another_command)
-{
-    struct guest *g = guest_new(1);
-    struct guest_srq *srq = guest_srq(g, NULL);
-    uint32_t pages = 513;
-    uint64_t gfn = env_test_pages(g->domain, pages, true);
-    uint64_t *list = calloc(pages, sizeof(*list));
-    struct vmri_srq_modify arg = {
-        .handle = srq->handle, .mask = VMRI_SRQA_RESIZE, .offset = 128,
-        .log2_entries = 14,
-    };
-
-    guest_frames(&arg.frames, list, gfn, pages);
-    env_test_expose(list, pages * sizeof(*list));
-    env_test_preempt(1);
-    CHECK_EQ(guest_call_once(g, VMRI_OP_srq_modify, &arg, sizeof(arg)),
-             -ERESTART);
-    CHECK_EQ(env_test_page_refs(g->domain, gfn), 1);
-    arg.mask = VMRI_SRQA_LIMIT;
-    CHECK_EQ(guest_call_once(g, VMRI_OP_srq_modify | 0x80000000U, &arg,
-                             sizeof(arg)), -EINVAL);
-    CHECK_EQ(env_test_page_refs(g->domain, gfn), 0);
-    env_test_preempt(0);
-    env_test_hide();
-    free(list);
-}
-
 TEST(srq_used_and_busy)
 {
     struct hub h = hub_new(1, 0, NULL, NULL);
@@ -419,12 +392,6 @@ TEST(srq_datagrams_are_dropped)
 
 /* ---- the limit ---- */
 
-static unsigned int limits(struct hub *h)
-{
-    world_settle();
-    return h->guest->events[VMRI_EVENT_SRQ_LIMIT];
-}
-
 static uint32_t limit_now(struct hub *h)
 {
     struct vmri_srq_query q;
@@ -443,24 +410,24 @@ TEST(srq_limit_is_told_once)
     CHECK_EQ(srq_set_limit(h.srq, 4), 0);
     for ( i = 0; i < 6; i++ )
         spoke_send(&h, &h.spoke[i & 1], i, 8);
-    CHECK_EQ(limits(&h), 0);
+    CHECK_EQ(hub_limits(&h), 0);
     CHECK_EQ(limit_now(&h), 4);
     /* Three are left: fewer than four. */
     spoke_send(&h, &h.spoke[0], i, 8);
-    CHECK_EQ(limits(&h), 1);
+    CHECK_EQ(hub_limits(&h), 1);
     CHECK_EQ(limit_now(&h), 0);
     spoke_send(&h, &h.spoke[0], i, 8);
-    CHECK_EQ(limits(&h), 1);
+    CHECK_EQ(hub_limits(&h), 1);
 
     /* Set when there are fewer already; as many as the limit are enough. */
     CHECK_EQ(srq_set_limit(h.srq, 2), 0);
-    CHECK_EQ(limits(&h), 1);
+    CHECK_EQ(hub_limits(&h), 1);
     CHECK_EQ(srq_set_limit(h.srq, 3), 0);
-    CHECK_EQ(limits(&h), 2);
+    CHECK_EQ(hub_limits(&h), 2);
     CHECK_EQ(limit_now(&h), 0);
     CHECK_EQ(srq_set_limit(h.srq, 17), -EINVAL);
     CHECK_EQ(srq_set_limit(h.srq, 16), 0);
-    CHECK_EQ(limits(&h), 3);
+    CHECK_EQ(hub_limits(&h), 3);
 }
 
 TEST(srq_limit_given_at_creation)
@@ -468,12 +435,12 @@ TEST(srq_limit_given_at_creation)
     const struct guest_srq_opts opts = { .limit = 2 };
     struct hub h = hub_new(1, 0, &opts, NULL);
 
-    CHECK_EQ(limits(&h), 0);
+    CHECK_EQ(hub_limits(&h), 0);
     hub_recv(&h, 1, 0, 100);
     hub_recv(&h, 2, 0, 100);
-    CHECK_EQ(limits(&h), 0);
+    CHECK_EQ(hub_limits(&h), 0);
     spoke_send(&h, &h.spoke[0], 1, 8);
-    CHECK_EQ(limits(&h), 1);
+    CHECK_EQ(hub_limits(&h), 1);
 }
 
 /* ---- errors ---- */
@@ -552,18 +519,6 @@ TEST(srq_receive_too_small)
     cq_expect(h.cq, 2, 0);
 }
 
-/* Have the first message of a sender half way in its receive. */
-static void begin_message(struct hub *h, struct spoke *s)
-{
-    struct guest_wr wr = spoke_wr(h, s, VMRI_WR_SEND, 1, HUB_BYTES);
-
-    hub_recv(h, 10, 0, HUB_BYTES);
-    hub_recv(h, 11, 0, HUB_BYTES);
-    qp_post_send(s->qp, &wr);
-    CHECK_EQ(guest_schedule(s->guest, s->qp->qpn), VMRI_SCHEDULE_MORE);
-    CHECK_EQ(h->srq->hdr->cons, 1);
-}
-
 /* IBTA 1.4, 11.6.3: the event comes when all that was taken is complete. */
 TEST(srq_last_request_reached)
 {
@@ -571,7 +526,7 @@ TEST(srq_last_request_reached)
     struct spoke *s = &h.spoke[0];
     struct vmri_cqe cqe;
 
-    begin_message(&h, s);
+    hub_begin(&h, s);
     qp_set_state(s->in, VMRI_QPS_ERR);
     cqe = cq_expect(h.cq, 10, VMRI_WC_WR_FLUSH_ERR);
     CHECK_EQ(cqe.qpn, s->in->qpn);
@@ -627,7 +582,7 @@ TEST(srq_reset_in_the_middle_of_a_message)
     struct hub h = hub_new(2, 0, NULL, NULL);
     struct spoke *s = &h.spoke[0];
 
-    begin_message(&h, s);
+    hub_begin(&h, s);
     qp_set_state(s->in, VMRI_QPS_RESET);
     cq_expect(h.cq, 10, VMRI_WC_WR_FLUSH_ERR);
     world_settle();
@@ -644,7 +599,7 @@ TEST(srq_sender_goes_in_the_middle_of_a_message)
     struct spoke *s = &h.spoke[0];
     unsigned int state;
 
-    begin_message(&h, s);
+    hub_begin(&h, s);
     qp_set_state(s->qp, VMRI_QPS_RESET);
     s->qp->prod_s = s->qp->hdr->sq.prod;
     for ( state = VMRI_QPS_INIT; state <= VMRI_QPS_RTS; state++ )
@@ -656,130 +611,6 @@ TEST(srq_sender_goes_in_the_middle_of_a_message)
     CHECK_EQ(h.srq->hdr->cons, 1);
 }
 
-/* ---- resize ---- */
-
-TEST(srq_resize_keeps_what_is_posted)
-{
-    struct hub h = hub_new(2, 0, NULL, NULL);
-    static const uint8_t sizes[] = { 6, 3, 10, 2, 4 };
-    uint64_t posted = 0, taken = 0;
-    unsigned int i, k;
-
-    for ( i = 0; i < ARRAY_SIZE(sizes); i++ )
-    {
-        uint64_t old = h.srq->gfn;
-        struct vmri_srq_query q;
-
-        for ( k = 0; k < 3; k++, posted++ )
-            hub_recv(&h, posted, 0, 100);
-        CHECK_EQ(srq_resize(h.srq, sizes[i]), 0);
-        CHECK_EQ(env_test_page_refs(h.guest->domain, old), 0);
-        CHECK_EQ(srq_query(h.srq, &q), 0);
-        CHECK_EQ(q.entries, 1U << sizes[i]);
-        CHECK_EQ(h.srq->hdr->cons, taken);
-        for ( k = 0; k < 3; k++, taken++ )
-        {
-            spoke_send(&h, &h.spoke[k & 1], taken, 8);
-            cq_expect(h.cq, taken, 0);
-        }
-    }
-    CHECK_EQ(h.srq->hdr->cons, taken);
-}
-
-TEST(srq_resize_of_indirect_lists)
-{
-    const struct guest_srq_opts opts = {
-        .kernel = true, .ind_log2 = 5, .max_sge = 1, .log2 = 2,
-    };
-    struct hub h = hub_new(1, 0, &opts, NULL);
-    struct vmri_sge sge[8];
-    unsigned int i;
-
-    for ( i = 0; i < 8; i++ )
-        sge[i] = mr_sge(&h.mr, i * 50, 10);
-    srq_recv(h.srq, 1, sge, 8);
-    fill_pattern(h.spoke[0].mr.mem, 80, 1);
-    CHECK_EQ(srq_resize(h.srq, 4), 0);
-    spoke_send(&h, &h.spoke[0], 2, 80);
-    cq_expect(h.cq, 1, 0);
-    for ( i = 0; i < 8; i++ )
-        CHECK_EQ(match_pattern(h.mr.mem + i * 50, 10, 1, i * 10), 10);
-}
-
-/* -EINVAL changes nothing. */
-TEST(srq_resize_refused)
-{
-    struct hub h = hub_new(1, 0, NULL, NULL);
-    struct guest_srq was = *h.srq;
-    struct vmri_srq_modify arg = { .handle = h.srq->handle, .mask = 4 };
-    unsigned int i;
-
-    for ( i = 0; i < 5; i++ )
-        hub_recv(&h, i, 0, 100);
-    CHECK_EQ(srq_set_limit(h.srq, 5), 0);
-    /* More posted than fit; a limit above the size. */
-    CHECK_EQ(srq_resize(h.srq, 2), -EINVAL);
-    CHECK_EQ(srq_set_limit(h.srq, 4), 0);
-    for ( i = 0; i < 2; i++ )
-        spoke_send(&h, &h.spoke[0], i, 8);
-    CHECK_EQ(limits(&h), 1);
-    CHECK_EQ(srq_resize(h.srq, 15), -EINVAL);
-
-    CHECK_EQ(guest_call(h.guest, VMRI_OP_srq_modify, &arg, sizeof(arg)),
-             -EINVAL);
-    arg.mask = 0;
-    CHECK_EQ(guest_call(h.guest, VMRI_OP_srq_modify, &arg, sizeof(arg)), 0);
-    arg.reserved0[1] = 1;
-    CHECK_EQ(guest_call(h.guest, VMRI_OP_srq_modify, &arg, sizeof(arg)),
-             -EINVAL);
-    arg.reserved0[1] = 0;
-    arg.reserved1 = 1;
-    CHECK_EQ(guest_call(h.guest, VMRI_OP_srq_modify, &arg, sizeof(arg)),
-             -EINVAL);
-
-    /* The guest did not copy its index. */
-    h.srq->prod += 100;
-    CHECK_EQ(srq_resize(h.srq, 5), -EINVAL);
-    h.srq->prod -= 100;
-
-    CHECK_EQ(h.srq->gfn, was.gfn);
-    CHECK_EQ(env_test_page_refs(h.guest->domain, was.gfn), 1);
-    for ( i = 2; i < 5; i++ )
-        spoke_send(&h, &h.spoke[0], i, 8);
-    for ( i = 0; i < 5; i++ )
-        cq_expect(h.cq, i, 0);
-}
-
-TEST(srq_resize_with_limit)
-{
-    struct hub h = hub_new(1, 0, NULL, NULL);
-
-    hub_recv(&h, 1, 0, 100);
-    hub_recv(&h, 2, 0, 100);
-    CHECK_EQ(srq_set_limit(h.srq, 2), 0);
-    /* Smaller than the limit, which stays with the old queue. */
-    CHECK_EQ(srq_resize(h.srq, 0), -EINVAL);
-    CHECK_EQ(srq_resize(h.srq, 1), 0);
-    CHECK_EQ(limits(&h), 0);
-    spoke_send(&h, &h.spoke[0], 1, 8);
-    CHECK_EQ(limits(&h), 1);
-}
-
-TEST(srq_resize_in_the_middle_of_a_message)
-{
-    struct hub h = hub_new(1, 0, NULL, NULL);
-    struct spoke *s = &h.spoke[0];
-    uint64_t old = h.srq->gfn;
-
-    fill_pattern(s->mr.mem, HUB_BYTES, 4);
-    begin_message(&h, s);
-    CHECK_EQ(srq_resize(h.srq, 5), 0);
-    CHECK_EQ(env_test_page_refs(h.guest->domain, old), 0);
-    qp_ring(s->qp);
-    cq_expect(h.cq, 10, 0);
-    CHECK_EQ(match_pattern(h.mr.mem, HUB_BYTES, 4, 0), HUB_BYTES);
-}
-
 /* ---- the end ---- */
 
 TEST(srq_device_closed_with_all_of_it)
@@ -787,7 +618,7 @@ TEST(srq_device_closed_with_all_of_it)
     struct hub h = hub_new(3, 0, NULL, NULL);
     struct guest_qp *in = h.spoke[1].in;
 
-    begin_message(&h, &h.spoke[0]);
+    hub_begin(&h, &h.spoke[0]);
     hub_recv(&h, 12, 0, 100);
     spoke_send(&h, &h.spoke[1], 1, 8);
     spoke_send(&h, &h.spoke[1], 1, 8);

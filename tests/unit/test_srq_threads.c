@@ -291,19 +291,6 @@ struct chaotic {
     unsigned int i;
 };
 
-/* The peer may put it into the error state on the way: then anew. */
-static void connect_again(struct guest_qp *qp, struct guest_qp *peer)
-{
-    unsigned int state = VMRI_QPS_RESET;
-    struct vmri_qp_modify arg;
-
-    while ( state <= VMRI_QPS_RTS )
-    {
-        qp_attr(qp, peer, state, &impatient, &arg);
-        state = qp_modify(qp, &arg) ? VMRI_QPS_RESET : state + 1;
-    }
-}
-
 static void *run_chaotic(void *data)
 {
     struct chaotic *me = data;
@@ -325,7 +312,7 @@ static void *run_chaotic(void *data)
         }
         CHECK_EQ(cqe.wr_id, n);
         if ( cqe.status )
-            connect_again(s->qp, s->in);
+            qp_connect_again(s->qp, s->in, &impatient);
     }
     env_fetch_sub(&running, 1);
     return NULL;
@@ -338,7 +325,7 @@ static void new_qp(struct chaos *c, unsigned int i)
 
     CHECK_EQ(qp_destroy(in), 0);
     CHECK_EQ(try_qp(in), 0);
-    connect_again(in, c->h.spoke[i].qp);
+    qp_connect_again(in, c->h.spoke[i].qp, &impatient);
 }
 
 static void new_srq(struct chaos *c)
@@ -371,7 +358,7 @@ static void disturb(struct chaos *c, unsigned int what, unsigned int i)
         break;
     case 1:
         qp_set_state(in, VMRI_QPS_ERR);
-        connect_again(in, c->h.spoke[i].qp);
+        qp_connect_again(in, c->h.spoke[i].qp, &impatient);
         break;
     case 2:
         if ( c->xrc )
@@ -383,7 +370,7 @@ static void disturb(struct chaos *c, unsigned int what, unsigned int i)
     default:
         post_some(c);
         if ( qp_state(in) == VMRI_QPS_ERR )
-            connect_again(in, c->h.spoke[i].qp);
+            qp_connect_again(in, c->h.spoke[i].qp, &impatient);
     }
 }
 

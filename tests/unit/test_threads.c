@@ -184,19 +184,6 @@ static const struct guest_conn impatient = {
     .timeout = 6, .retry_cnt = 1, .rnr_retry = 1, .min_rnr_timer = 1,
 };
 
-/* The peer may put it into the error state on the way: then anew. */
-static void connect_again(struct guest_qp *qp, struct guest_qp *peer)
-{
-    unsigned int state = VMRI_QPS_RESET;
-    struct vmri_qp_modify arg;
-
-    while ( state <= VMRI_QPS_RTS )
-    {
-        qp_attr(qp, peer, state, &impatient, &arg);
-        state = qp_modify(qp, &arg) ? VMRI_QPS_RESET : state + 1;
-    }
-}
-
 /* The sender: any operation with whatever key; errors are part of it. */
 static void *run_sender(void *data)
 {
@@ -224,7 +211,7 @@ static void *run_sender(void *data)
         CHECK_EQ(cqe.wr_id, round);
         good += cqe.status == 0;
         if ( cqe.status )
-            connect_again(p->qa, p->qb);
+            qp_connect_again(p->qa, p->qb, &impatient);
     }
     env_store(&stop, 1);
     CHECK(good);
@@ -247,7 +234,7 @@ static void new_qp(struct chaos *c)
     CHECK_EQ(qp_destroy(qb), 0);
     CHECK_EQ(try_qp(qb), 0);        /* the same number */
     qb->prod_r = qb->hdr->rq.prod;
-    connect_again(qb, c->p.qa);
+    qp_connect_again(qb, c->p.qa, &impatient);
 }
 
 static void *run_receiver(void *data)
@@ -269,13 +256,13 @@ static void *run_receiver(void *data)
             break;
         case 2:
             qp_set_state(p->qb, VMRI_QPS_ERR);
-            connect_again(p->qb, p->qa);
+            qp_connect_again(p->qb, p->qa, &impatient);
             break;
         default:
             if ( p->qb->prod_r - env_load(&p->qb->hdr->rq.cons) < 16 )
                 pair_recv(p, 1, 0, 300000);
             if ( qp_state(p->qb) == VMRI_QPS_ERR )
-                connect_again(p->qb, p->qa);
+                qp_connect_again(p->qb, p->qa, &impatient);
         }
         while ( cq_poll(p->qb->rcq, &cqe) )
             ;
@@ -358,7 +345,7 @@ static void *run_persistent(void *data)
             sched_yield();
         }
         if ( done && cqe.status )
-            connect_again(m->qa, m->target);
+            qp_connect_again(m->qa, m->target, &impatient);
     }
     return NULL;
 }
@@ -403,7 +390,7 @@ static void settle_in(struct moving *m)
     sge = mr_sge(&mb, 0, 150000);
     for ( i = 0; i < 16; i++ )
         qp_post_recv(qb, i, &sge, 1);
-    connect_again(qb, m->qa);
+    qp_connect_again(qb, m->qa, &impatient);
     for ( i = 0; i < 200; i++ )
         sched_yield();
 }
@@ -443,7 +430,7 @@ THREAD_TEST(threads_device_comes_and_goes)
     target.guest = &(struct guest){ .lid = 77 };
     m.other = *m.b;
     m.target = &target;
-    connect_again(m.qa, &target);
+    qp_connect_again(m.qa, &target, &impatient);
     for ( i = 0; i < ARRAY_SIZE(runs); i++ )
         pthread_create(&thread[i], NULL, runs[i], &m);
     for ( i = 0; i < ARRAY_SIZE(runs); i++ )
