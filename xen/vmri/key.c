@@ -52,14 +52,11 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
                               uint16_t *verr)
 {
     struct vmri_key *k = vmri_key_find(qp, pd, key, access, verr);
-    const struct vmri_range *r;
 
     if ( unlikely(!k) )
         return NULL;
 
-    r = &k->range;
-    if ( likely(addr >= r->iova && addr - r->iova <= r->length &&
-                length <= r->length - (addr - r->iova)) )
+    if ( likely(vmri_range_holds(&k->range, addr, length)) )
         return k;
 
     *verr = VMRI_VERR_BOUNDS;

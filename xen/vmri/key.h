@@ -70,6 +70,14 @@ struct vmri_range {
     struct vmri_pages pages;    /* a window has a copy of its MR's */
 };
 
+/* Do bytes addr .. addr + length - 1 lie in it? */
+static inline bool vmri_range_holds(const struct vmri_range *r, uint64_t addr,
+                                    uint64_t length)
+{
+    return addr >= r->iova && addr - r->iova <= r->length &&
+           length <= r->length - (addr - r->iova);
+}
+
 enum vmri_key_kind {
     VMRI_KEY_MR = 1,
     VMRI_KEY_FAST = 2,

@@ -246,7 +246,6 @@ static uint16_t check_region(const struct vmri_qp *qp, struct vmri_key **mr)
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     const unsigned int kinds = VMRI_KEY_MR |
                                (qp->rings.kernel ? VMRI_KEY_FAST : 0);
-    const uint64_t addr = wqe->u.bind.addr, length = wqe->u.bind.length;
     const struct vmri_range *r;
     uint16_t verr;
 
@@ -262,8 +261,7 @@ static uint16_t check_region(const struct vmri_qp *qp, struct vmri_key **mr)
                             (r->access & VMRI_ACCESS_LOCAL_WRITE)) )
         return VMRI_VERR_RIGHTS;
 
-    if ( addr < r->iova || addr - r->iova > r->length ||
-         length > r->length - (addr - r->iova) )
+    if ( !vmri_range_holds(r, wqe->u.bind.addr, wqe->u.bind.length) )
         return VMRI_VERR_BOUNDS;
 
     return VMRI_VERR_NONE;
