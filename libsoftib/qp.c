@@ -56,7 +56,8 @@ struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
 	struct softib_qp *qp;
 	int ret;
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD) {
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -76,6 +77,7 @@ struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
 	if (ret)
 		goto err_destroy;
 
+	qp->ops = softib_send_ops(attr->qp_type);
 	qp->sig_all = attr->sq_sig_all ? VMRI_SEND_SIGNALED : 0;
 	softib_cqs_attach_qp(qp);
 	return &qp->vqp.qp;

@@ -57,8 +57,11 @@ struct softib_qp {
 	struct verbs_qp		vqp;
 	struct softib_wq	sq;
 	struct softib_wq	rq;
+	uint32_t		ops;		/* softib_send_ops() */
 	uint8_t			sig_all;	/* 0 or VMRI_SEND_SIGNALED */
 	uint32_t		max_inline;	/* bytes */
+	uint32_t		sq_start;	/* protected by sq.lock: sq.prod as
+						 * softib_sq_start() found it */
 	struct vmri_qp_hdr	*hdr;
 	size_t			map_size;
 	struct list_node	send_entry;
@@ -131,6 +134,9 @@ int softib_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 int softib_destroy_qp(struct ibv_qp *ibqp);
 
 /* post.c */
+uint32_t softib_send_ops(enum ibv_qp_type type);
+int softib_sq_start(struct softib_qp *qp);
+void softib_sq_finish(struct softib_qp *qp);
 int softib_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr);
 int softib_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,

@@ -10,35 +10,24 @@
 
 #include "softib.h"
 
-/*
- * Room for entries of the kernel's outside their slots: at least for one request
- * of the largest size, and not so much that the queue gets too large.
- */
-#define SOFTIB_MIN_INDIRECT	VMRI_MAX_INDIRECT
-#define SOFTIB_MAX_INDIRECT	0x10000
-
 /* Frames of a request on a connection that are reckoned with: 64 KiB. */
 #define SOFTIB_RC_FRAMES	16
 
-static_assert(IB_QPT_UD == (int)VMRI_QPT_UD && IB_QPT_RC == (int)VMRI_QPT_RC);
+static_assert(IB_QPT_RC == (int)VMRI_QPT_RC &&
+	      IB_QPT_UC == (int)VMRI_QPT_UC &&
+	      IB_QPT_UD == (int)VMRI_QPT_UD);
 static_assert(IB_QPT_SMI == (int)VMRI_QPT_SMI &&
 	      IB_QPT_GSI == (int)VMRI_QPT_GSI);
 
 /* ---- layout of the shared memory ---- */
 
 struct softib_layout {
-	u32 sq_entries;		/* 0: no such queue; else a power of two */
-	u32 sq_stride;
-	u32 sq_frames;		/* entries of struct vmri_sge in a slot */
-	u32 rq_entries;
-	u32 rq_stride;
-	u32 rq_frames;
+	struct softib_wq_layout sq;
+	struct softib_wq_layout rq;
 	u32 sq_indirect;	/* entries; powers of two */
 	u32 rq_indirect;
 	u32 ind_entries;
 	u32 max_inline;
-	size_t sq_offset;
-	size_t rq_offset;
 	size_t ind_offset;
 	size_t size;
 };
@@ -66,14 +55,12 @@ static u32 softib_frames(const struct softib_dev *dev, u32 sges, bool user)
 	return user ? sges : min(2 * sges, dev->attr.max_sge);
 }
 
-static u32 softib_indirect_entries(enum ib_qp_type type, u32 wrs, u32 sges)
+static u32 softib_indirect_entries(enum ib_qp_type type,
+				   const struct softib_wq_layout *l, u32 sges)
 {
 	u32 frames = 2 * sges + (type == IB_QPT_RC ? SOFTIB_RC_FRAMES : 0);
 
-	if (!wrs)
-		return 0;
-	return roundup_pow_of_two(clamp(wrs * frames, SOFTIB_MIN_INDIRECT,
-					SOFTIB_MAX_INDIRECT));
+	return softib_wq_indirect(l, frames);
 }
 
 static void softib_layout_sq(const struct softib_dev *dev,
@@ -84,15 +71,12 @@ static void softib_layout_sq(const struct softib_dev *dev,
 	u32 room = max_t(u32, frames * sizeof(struct vmri_sge),
 			 cap->max_inline_data);
 
-	if (!cap->max_send_wr)
-		return;
-
-	l->sq_entries = roundup_pow_of_two(cap->max_send_wr);
-	l->sq_stride = roundup_pow_of_two(sizeof(struct vmri_send_wqe) + room);
-	room = l->sq_stride - sizeof(struct vmri_send_wqe);
-	l->sq_frames = min_t(u32, room / sizeof(struct vmri_sge),
-			     dev->attr.max_sge);
-	l->max_inline = min(room, dev->attr.max_inline);
+	softib_wq_lay_out(&l->sq, cap->max_send_wr,
+			  sizeof(struct vmri_send_wqe), room,
+			  dev->attr.max_sge, &l->size);
+	if (l->sq.entries)
+		l->max_inline = min_t(u32, dev->attr.max_inline, l->sq.stride -
+				      sizeof(struct vmri_send_wqe));
 }
 
 static void softib_layout_rq(const struct softib_dev *dev,
@@ -100,16 +84,11 @@ static void softib_layout_rq(const struct softib_dev *dev,
 			     struct softib_layout *l)
 {
 	u32 frames = softib_frames(dev, cap->max_recv_sge, user);
-	u32 room = max_t(u32, frames, 1) * sizeof(struct vmri_sge);
 
-	if (!cap->max_recv_wr)
-		return;
-
-	l->rq_entries = roundup_pow_of_two(cap->max_recv_wr);
-	l->rq_stride = roundup_pow_of_two(sizeof(struct vmri_recv_wqe) + room);
-	room = l->rq_stride - sizeof(struct vmri_recv_wqe);
-	l->rq_frames = min_t(u32, room / sizeof(struct vmri_sge),
-			     dev->attr.max_sge);
+	softib_wq_lay_out(&l->rq, cap->max_recv_wr,
+			  sizeof(struct vmri_recv_wqe),
+			  max(frames, 1U) * sizeof(struct vmri_sge),
+			  dev->attr.max_sge, &l->size);
 }
 
 /* Header, send queue, receive queue, indirect entries of the kernel's. */
@@ -123,22 +102,13 @@ static void softib_layout(const struct softib_dev *dev,
 	l->size = VMRI_RING_OFFSET;
 
 	softib_layout_sq(dev, cap, user, l);
-	if (l->sq_entries) {
-		l->sq_offset = ALIGN(l->size, l->sq_stride);
-		l->size = l->sq_offset + (size_t)l->sq_entries * l->sq_stride;
-	}
-
 	softib_layout_rq(dev, cap, user, l);
-	if (l->rq_entries) {
-		l->rq_offset = ALIGN(l->size, l->rq_stride);
-		l->size = l->rq_offset + (size_t)l->rq_entries * l->rq_stride;
-	}
-
-	if (user || !(l->sq_entries || l->rq_entries))
+	if (user || !(l->sq.entries || l->rq.entries))
 		return;
-	l->sq_indirect = softib_indirect_entries(init->qp_type, l->sq_entries,
+
+	l->sq_indirect = softib_indirect_entries(init->qp_type, &l->sq,
 						 cap->max_send_sge);
-	l->rq_indirect = softib_indirect_entries(init->qp_type, l->rq_entries,
+	l->rq_indirect = softib_indirect_entries(init->qp_type, &l->rq,
 						 cap->max_recv_sge);
 	l->ind_entries = roundup_pow_of_two(l->sq_indirect + l->rq_indirect);
 	l->ind_offset = ALIGN(l->size, sizeof(struct vmri_sge));
@@ -148,24 +118,6 @@ static void softib_layout(const struct softib_dev *dev,
 
 /* ---- creation ---- */
 
-static int softib_wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr,
-			  void *slots, u32 entries, u32 stride, u32 max_sge,
-			  u32 max_frames)
-{
-	spin_lock_init(&wq->lock);
-	wq->hdr = hdr;
-	wq->slots = slots;
-	wq->entries = entries;
-	wq->log2_stride = entries ? ilog2(stride) : 0;
-	wq->max_sge = max_sge;
-	wq->max_frames = max_frames;
-	if (!entries)
-		return 0;
-
-	wq->ind.end = kvcalloc(entries, sizeof(*wq->ind.end), GFP_KERNEL);
-	return wq->ind.end ? 0 : -ENOMEM;
-}
-
 /* What the kernel needs to post to its own queues. */
 static int softib_qp_init_wqs(struct softib_qp *qp,
 			      const struct softib_layout *l)
@@ -173,14 +125,12 @@ static int softib_qp_init_wqs(struct softib_qp *qp,
 	struct vmri_sge *ind = qp->region->addr + l->ind_offset;
 	int ret;
 
-	ret = softib_wq_init(&qp->sq, &qp->hdr->sq,
-			     qp->region->addr + l->sq_offset, l->sq_entries,
-			     l->sq_stride, qp->cap.max_send_sge, l->sq_frames);
+	ret = softib_wq_init(&qp->sq, &qp->hdr->sq, qp->region, &l->sq,
+			     qp->cap.max_send_sge);
 	if (ret)
 		return ret;
-	ret = softib_wq_init(&qp->rq, &qp->hdr->rq,
-			     qp->region->addr + l->rq_offset, l->rq_entries,
-			     l->rq_stride, qp->cap.max_recv_sge, l->rq_frames);
+	ret = softib_wq_init(&qp->rq, &qp->hdr->rq, qp->region, &l->rq,
+			     qp->cap.max_recv_sge);
 	if (ret)
 		return ret;
 
@@ -194,8 +144,8 @@ static int softib_qp_init_wqs(struct softib_qp *qp,
 
 static void softib_qp_free(struct softib_qp *qp)
 {
-	kvfree(qp->sq.ind.end);
-	kvfree(qp->rq.ind.end);
+	softib_wq_fini(&qp->sq);
+	softib_wq_fini(&qp->rq);
 	softib_region_destroy(qp->region);
 }
 
@@ -237,22 +187,22 @@ static int softib_qp_register(struct softib_qp *qp,
 		.eq = scq->eq,
 		.type = init->qp_type,
 		.flags = qp->user ? 0 : VMRI_QPF_KERNEL,
-		.sq_offset = l->sq_offset,
-		.rq_offset = l->rq_offset,
+		.sq_offset = l->sq.offset,
+		.rq_offset = l->rq.offset,
 		.ind_offset = l->ind_offset,
 		.max_inline = l->max_inline,
 	};
 	int ret;
 
-	if (l->sq_entries) {
-		cmd.sq_log2_entries = ilog2(l->sq_entries);
-		cmd.sq_log2_stride = ilog2(l->sq_stride);
-		cmd.max_send_sge = l->sq_frames;
+	if (l->sq.entries) {
+		cmd.sq_log2_entries = ilog2(l->sq.entries);
+		cmd.sq_log2_stride = ilog2(l->sq.stride);
+		cmd.max_send_sge = l->sq.frames;
 	}
-	if (l->rq_entries) {
-		cmd.rq_log2_entries = ilog2(l->rq_entries);
-		cmd.rq_log2_stride = ilog2(l->rq_stride);
-		cmd.max_recv_sge = l->rq_frames;
+	if (l->rq.entries) {
+		cmd.rq_log2_entries = ilog2(l->rq.entries);
+		cmd.rq_log2_stride = ilog2(l->rq.stride);
+		cmd.max_recv_sge = l->rq.frames;
 	}
 	if (l->ind_entries)
 		cmd.ind_log2_entries = ilog2(l->ind_entries);
@@ -272,8 +222,8 @@ static int softib_qp_share(struct softib_qp *qp, const struct softib_layout *l,
 					  ibuctx);
 	struct softib_create_qp_resp resp = {
 		.mmap_size = qp->region->nr_pages << PAGE_SHIFT,
-		.sq_offset = l->sq_offset,
-		.rq_offset = l->rq_offset,
+		.sq_offset = l->sq.offset,
+		.rq_offset = l->rq.offset,
 	};
 	u64 offset;
 	int ret;
@@ -283,13 +233,13 @@ static int softib_qp_share(struct softib_qp *qp, const struct softib_layout *l,
 		return ret;
 
 	resp.mmap_offset = offset;
-	if (l->sq_entries) {
-		resp.sq_log2_entries = ilog2(l->sq_entries);
-		resp.sq_log2_stride = ilog2(l->sq_stride);
+	if (l->sq.entries) {
+		resp.sq_log2_entries = ilog2(l->sq.entries);
+		resp.sq_log2_stride = ilog2(l->sq.stride);
 	}
-	if (l->rq_entries) {
-		resp.rq_log2_entries = ilog2(l->rq_entries);
-		resp.rq_log2_stride = ilog2(l->rq_stride);
+	if (l->rq.entries) {
+		resp.rq_log2_entries = ilog2(l->rq.entries);
+		resp.rq_log2_stride = ilog2(l->rq.stride);
 	}
 	return softib_respond(udata, &resp, sizeof(resp));
 }
@@ -299,6 +249,7 @@ static int softib_check_init(const struct softib_dev *dev,
 {
 	switch (init->qp_type) {
 	case IB_QPT_RC:
+	case IB_QPT_UC:
 	case IB_QPT_UD:
 		break;
 	case IB_QPT_SMI:
@@ -320,12 +271,12 @@ static int softib_check_init(const struct softib_dev *dev,
 static void softib_qp_set_cap(struct softib_qp *qp, struct ib_qp_cap *cap,
 			      const struct softib_layout *l)
 {
-	cap->max_send_wr = l->sq_entries;
-	cap->max_recv_wr = l->rq_entries;
+	cap->max_send_wr = l->sq.entries;
+	cap->max_recv_wr = l->rq.entries;
 	cap->max_inline_data = l->max_inline;
 	if (qp->user) {
-		cap->max_send_sge = l->sq_frames;
-		cap->max_recv_sge = l->rq_frames;
+		cap->max_send_sge = l->sq.frames;
+		cap->max_recv_sge = l->rq.frames;
 	}
 	qp->cap = *cap;
 }

@@ -140,6 +140,22 @@ struct softib_cq {
 	struct completion unused;
 };
 
+/* How a queue lies in its region. */
+struct softib_wq_layout {
+	u32 entries;			/* a power of two; 0: no such queue */
+	u32 stride;			/* bytes, a power of two */
+	u32 frames;			/* entries that a slot holds */
+	size_t offset;			/* bytes */
+};
+
+/* What a list of entries comes to. */
+struct softib_sgl {
+	u64 length;			/* bytes */
+	u32 frames;			/* entries for VMRI */
+	u32 ind_start;			/* where they are in the indirect list */
+	bool indirect;
+};
+
 /* Scatter/gather entries that do not fit into the slot of their request. */
 struct softib_indirect {
 	struct vmri_sge *ring;
@@ -304,7 +320,22 @@ int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
 void softib_qp_run(struct softib_qp *qp);
 void softib_qp_run_more(struct softib_qp *qp);
+
+/* wq.c */
+void softib_wq_lay_out(struct softib_wq_layout *l, u32 wrs, u32 header,
+		       u32 room, u32 max_sge, size_t *size);
+u32 softib_wq_indirect(const struct softib_wq_layout *l, u32 frames);
+int softib_wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr,
+		   const struct softib_region *region,
+		   const struct softib_wq_layout *l, u32 max_sge);
+void softib_wq_fini(struct softib_wq *wq);
+bool softib_wq_full(struct softib_wq *wq);
 void softib_wq_reset(struct softib_wq *wq);
+void softib_wq_push(struct softib_wq *wq);
+void softib_wq_publish(struct softib_wq *wq);
+int softib_indirect_reserve(struct softib_indirect *ind, u32 num, u32 *index);
+int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
+		   const struct ib_sge *sge, int num, struct softib_sgl *sgl);
 
 /* flush.c */
 void softib_flush_qp(struct softib_qp *qp);

@@ -62,7 +62,7 @@ static void bad_requests(struct caller *c)
 	r.wr.num_sge = -1;
 	check_send("post_send, a negative number of SGEs", &p, &r.wr, EINVAL);
 
-	request_init(&r, c, &p, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+	request_init(&r, c, &p, IBV_WR_TSO, 8);
 	check_send("post_send, an operation that is not offered", &p, &r.wr,
 		   EINVAL);
 
