@@ -189,7 +189,7 @@ struct vmri_send_wqe {
 		struct {
 			uint64_t iova;
 			uint64_t length;	/* 1 .. */
-			uint32_t key;		/* that the fast MR has now */
+			uint32_t key;		/* of the fast MR; low byte: any */
 			uint32_t new_key;	/* the same but for the low byte */
 			uint32_t access;	/* VMRI_ACCESS_MR */
 			uint32_t offset;	/* of iova in the first frame */

@@ -138,7 +138,7 @@ struct vmri_dev_attr {
 	uint32_t max_mcg;		/* groups that the device may be in */
 	uint32_t max_mcg_qp;		/* QPs that it may attach, all groups together */
 	uint32_t reserved0;
-	uint64_t reserved;
+	uint64_t clock;			/* now, on the clock of the timestamps */
 };
 VMRI_ASSERT_SIZE(vmri_dev_attr, 152);
 #define VMRI_PORT_DOWN		1
@@ -513,7 +513,8 @@ VMRI_ASSERT_SIZE(vmri_mr_alloc, 16);
 /*
  * VMRI_OP_mw_alloc: a memory window (IBTA 1.4, 10.6.7.2): type 1, or 2 as 2B.
  * Bound by VMRI_WR_BIND_MW.  The low byte of a key belongs to its user: for
- * each bind (and each registration of a fast MR) it names a new one.
+ * each bind (and each registration of a fast MR) it names a new one, and mw_free
+ * (and mr_deregister of a fast MR) does not look at it.
  */
 struct vmri_mw_alloc {
 	uint32_t pd;			/* IN */

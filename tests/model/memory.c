@@ -52,6 +52,20 @@ struct region *region_of_key(struct side *s, uint32_t key)
     return NULL;
 }
 
+struct region *region_of_number(struct side *s, uint32_t key)
+{
+    unsigned int i;
+
+    for ( i = 0; i < SIDES * NAMED; i++ )
+    {
+        struct region *r = &s->region[i / NAMED][i % NAMED];
+
+        if ( r->key && !((r->key ^ key) >> 8) )
+            return r;
+    }
+    return NULL;
+}
+
 /* Windows are for peers; fast regions are the kernel's alone. */
 static bool may_list(const struct keys *keys, const struct region *r)
 {

@@ -370,6 +370,8 @@ struct spans {
     } span[INDIRECT + 1];
 };
 struct region *region_of_key(struct side *s, uint32_t key);
+/* The same for any of the names that a key's user may give it. */
+struct region *region_of_number(struct side *s, uint32_t key);
 /* Beside VMRI_ACCESS_*: a queue pair's own list names it. */
 #define ACCESS_LISTED   0x80000000U
 /* VMRI_VERR_*: may a key be used so, and for these bytes, if bounded? */

@@ -120,7 +120,7 @@ static uint16_t bind(struct qp *q, const struct vmri_send_wqe *w)
 static uint16_t register_fast(struct qp *q, const struct send *s)
 {
     const struct vmri_send_wqe *w = &s->wqe;
-    struct region *r = region_of_key(q->side, w->u.reg.key);
+    struct region *r = region_of_number(q->side, w->u.reg.key);
 
     if ( !r || r->kind != KIND_FAST )
         return VMRI_VERR_KEY;

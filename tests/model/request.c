@@ -406,7 +406,7 @@ static void fill_fast(struct qp *q, const struct region *r, unsigned int dir,
                           rng_below(rng, nr == 1 ? 1 : 1000);
     s->wqe.u.reg.iova = (rng_next(rng) & 0xffffffff000ULL) +
                         s->wqe.u.reg.offset;
-    s->wqe.u.reg.key = r->key;
+    s->wqe.u.reg.key = rename_key(rng, r->key);
     s->wqe.u.reg.new_key = rename_key(rng, r->key);
     s->wqe.u.reg.access = access;
 }

@@ -251,6 +251,10 @@ TEST(dev_create_once)
     CHECK_EQ(guest_call(g, VMRI_OP_dev_create, &arg, sizeof(arg)), -EINVAL);
     CHECK_EQ(guest_call(g, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
     CHECK_EQ(memcmp(&attr, &g->attr, sizeof(attr)), 0);
+    CHECK_EQ(attr.clock, env_now());
+    env_test_advance(1000);
+    CHECK_EQ(guest_call(g, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
+    CHECK_EQ(attr.clock, g->attr.clock + 1000);
     CHECK(attr.node_guid && attr.port_guid && attr.sys_image_guid);
     CHECK_EQ(attr.gid_prefix, 0xfe80000000000000ULL);
     CHECK_EQ(attr.lid, g->lid);

@@ -482,6 +482,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_rd_atomic = VMRI_MAX_RD_ATOMIC,
         .max_msg_size = VMRI_MAX_MSG,
         .clock_khz = 1000000,
+        .clock = env_now(),
         .max_xrcd = most(dev, VMRI_RES_XRCD),
         .max_pinned_pages = pages,
         .max_mcg = most(dev, VMRI_RES_MCG),

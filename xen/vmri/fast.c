@@ -97,13 +97,21 @@ void vmri_fast_free(struct vmri_key *k)
 
 /* ---- the request ---- */
 
-/* May the fast MR of the request become what it says?  Under dev->lock. */
+/*
+ * May the fast MR of the request become what it says?  What it was called last
+ * is not asked: a registration that was flushed has not named it.  Under
+ * dev->lock.
+ */
 static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    uint32_t key = wqe->u.reg.key;
     uint16_t verr;
 
-    *out = vmri_key_peek(qp, wqe->u.reg.key, VMRI_KEY_FAST, &verr);
+    *out = vmri_table_peek_slot(&qp->dev->keys, key);
+    if ( *out )
+        key = (*out)->key;
+    *out = vmri_key_peek(qp, key, VMRI_KEY_FAST, &verr);
     if ( verr )
         return verr;
 

@@ -202,6 +202,8 @@ void vmri_table_put(struct vmri_table *t, uint32_t handle);
  * objects from being freed and renamed meanwhile.
  */
 void *vmri_table_peek(struct vmri_table *t, uint32_t handle);
+/* The same for what has the number, whatever it is called now. */
+void *vmri_table_peek_slot(struct vmri_table *t, uint32_t handle);
 /*
  * Hide the object and wait until nobody refers to it.  NULL when there is
  * none, or when somebody else kills it.  The caller holds no reference to it

@@ -99,6 +99,15 @@ bool vmri_bounds_valid(uint64_t iova, uint64_t length)
     return length && iova + length >= iova;
 }
 
+/*
+ * The guest's kernel does not know what a process has called its windows: of a
+ * key with such a name only the number is looked at.
+ */
+static bool is_named(const struct vmri_key *k, uint32_t key)
+{
+    return k->key == key || (k->kind & (VMRI_KEY_MW | VMRI_KEY_FAST));
+}
+
 int vmri_key_claim(struct vmri_dev *dev, uint32_t key, unsigned int kinds,
                    struct vmri_key **out)
 {
@@ -108,9 +117,9 @@ int vmri_key_claim(struct vmri_dev *dev, uint32_t key, unsigned int kinds,
     for ( ; ; )
     {
         env_lock(&dev->lock);
-        k = vmri_table_peek(&dev->keys, key);
+        k = vmri_table_peek_slot(&dev->keys, key);
         ret = 0;
-        if ( !k || !(k->kind & kinds) )
+        if ( !k || !(k->kind & kinds) || !is_named(k, key) )
             ret = -ENOENT;
         else if ( k->busy )
             ret = -EAGAIN;

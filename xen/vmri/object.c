@@ -472,12 +472,17 @@ void vmri_table_live(struct vmri_table *t, uint32_t handle)
 void *vmri_table_peek(struct vmri_table *t, uint32_t handle)
 {
     struct vmri_slot *slot = find_slot(t, handle);
+
+    return slot && env_load(&slot->handle) == handle
+           ? vmri_table_peek_slot(t, handle) : NULL;
+}
+
+void *vmri_table_peek_slot(struct vmri_table *t, uint32_t handle)
+{
+    struct vmri_slot *slot = find_slot(t, handle);
     uint32_t ref = slot ? env_load_acquire(&slot->ref) : 0;
 
-    if ( !ref || (ref & VMRI_REF_DYING) || env_load(&slot->handle) != handle )
-        return NULL;
-
-    return env_load(&slot->obj);
+    return ref && !(ref & VMRI_REF_DYING) ? env_load(&slot->obj) : NULL;
 }
 
 void *vmri_table_next(struct vmri_table *t, uint32_t *index, uint32_t *handle)
