@@ -25,6 +25,10 @@ struct softib_alloc_ucontext_resp {
 	__aligned_u64 reserved;
 };
 
+struct softib_query_device_ex_resp {
+	__aligned_u64 clock;		/* now, as completions are stamped; ns */
+};
+
 struct softib_alloc_pd_resp {
 	__u32 handle;			/* VMRI's */
 	__u32 reserved;
@@ -35,6 +39,18 @@ struct softib_create_cq_resp {
 	__u32 mmap_size;
 	__u32 handle;			/* VMRI's */
 	__u32 log2_entries;
+	__u32 reserved;
+};
+
+/*
+ * The queue goes on in another mapping.  The process copies what it has not
+ * consumed, up to index prod, from the old one, which it then unmaps.
+ */
+struct softib_resize_cq_resp {
+	__aligned_u64 mmap_offset;
+	__u32 mmap_size;
+	__u32 log2_entries;
+	__u32 prod;
 	__u32 reserved;
 };
 

@@ -22,9 +22,32 @@ static_assert(IB_WC_GRH == (int)VMRI_WC_GRH);
 static_assert(IB_WC_WITH_IMM == (int)VMRI_WC_WITH_IMM);
 static_assert(IB_WC_WITH_INVALIDATE == (int)VMRI_WC_WITH_INV);
 
-static struct vmri_cqe *softib_cqe(const struct softib_cq *cq, u32 index)
+/**
+ * softib_cq_region() - memory for a CQ
+ * @entries:	a power of two
+ *
+ * Return: the region, or NULL.
+ */
+struct softib_region *softib_cq_region(u32 entries)
 {
-	return &cq->ring[index & (cq->entries - 1)];
+	return softib_region_create(VMRI_RING_OFFSET +
+				    (size_t)entries * sizeof(struct vmri_cqe));
+}
+
+/**
+ * softib_cq_use() - take a region for the CQ's own from now on
+ * @cq:		CQ
+ * @region:	of softib_cq_region()
+ * @entries:	the same as there
+ */
+void softib_cq_use(struct softib_cq *cq, struct softib_region *region,
+		   u32 entries)
+{
+	cq->region = region;
+	cq->hdr = region->addr;
+	cq->ring = region->addr + VMRI_RING_OFFSET;
+	cq->entries = entries;
+	cq->ibcq.cqe = entries;
 }
 
 /* Let the process have the queue. */
@@ -55,25 +78,24 @@ int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct softib_dev *dev = to_softib_dev(ibcq->device);
 	struct softib_cq *cq = to_softib_cq(ibcq);
 	struct vmri_cq_create cmd = {};
+	struct softib_region *region;
 	int ret;
 
-	if (attr->flags)
+	/* All completions have timestamps. */
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > dev->attr.max_cqe)
 		return -EINVAL;
 
 	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resize_lock);
 	refcount_set(&cq->refs, 1);
 	init_completion(&cq->unused);
 	cq->user = udata;
-	cq->entries = roundup_pow_of_two(attr->cqe);
-	cq->region = softib_region_create(VMRI_RING_OFFSET +
-					  cq->entries * sizeof(*cq->ring));
-	if (!cq->region)
+	region = softib_cq_region(roundup_pow_of_two(attr->cqe));
+	if (!region)
 		return -ENOMEM;
-	cq->hdr = cq->region->addr;
-	cq->ring = cq->region->addr + VMRI_RING_OFFSET;
-	ibcq->cqe = cq->entries;
+	softib_cq_use(cq, region, roundup_pow_of_two(attr->cqe));
 	cq->eq = dev->eqs[attr->comp_vector % dev->num_eqs].handle;
 
 	cmd.frames = softib_region_frames(cq->region);
@@ -207,7 +229,7 @@ int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 		return -EOPNOTSUPP;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	prod = ring_load(&cq->hdr->prod);
+	prod = cq->resizing ? cq->cons : ring_load(&cq->hdr->prod);
 	for (; n < num && cq->cons != prod; cq->cons++) {
 		const struct vmri_cqe *cqe = softib_cqe(cq, cq->cons);
 
@@ -222,22 +244,39 @@ int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	return n;
 }
 
+/**
+ * softib_cq_arm() - ask for an event, besides what was asked for before
+ * @cq:		CQ of the kernel
+ * @arm:	VMRI_ARM_*
+ *
+ * Context: under cq->lock.
+ * Return: true when there are completions already.
+ */
+bool softib_cq_arm(struct softib_cq *cq, u32 arm)
+{
+	if (READ_ONCE(cq->hdr->arm) < arm)
+		WRITE_ONCE(cq->hdr->arm, arm);
+	ring_fence();
+	return READ_ONCE(cq->hdr->prod) != cq->cons;
+}
+
 int softib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct softib_cq *cq = to_softib_cq(ibcq);
 	unsigned long irqflags;
-	bool missed;
+	bool missed = false;
+	u32 arm;
 
 	if (cq->user)
 		return -EOPNOTSUPP;
 
+	arm = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP ?
+	      VMRI_ARM_NEXT : VMRI_ARM_SOLICITED;
 	spin_lock_irqsave(&cq->lock, irqflags);
-	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
-		WRITE_ONCE(cq->hdr->arm, VMRI_ARM_NEXT);
-	else if (READ_ONCE(cq->hdr->arm) != VMRI_ARM_NEXT)
-		WRITE_ONCE(cq->hdr->arm, VMRI_ARM_SOLICITED);
-	ring_fence();
-	missed = READ_ONCE(cq->hdr->prod) != cq->cons;
+	if (cq->resizing)
+		cq->wish = max(cq->wish, arm);
+	else
+		missed = softib_cq_arm(cq, arm);
 	spin_unlock_irqrestore(&cq->lock, irqflags);
 
 	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS);

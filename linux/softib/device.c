@@ -12,14 +12,27 @@
 #define SOFTIB_SUBNET_TIMEOUT	18
 #define SOFTIB_MAX_AH		0x100000	/* they cost memory only */
 
+/* What the clock of the completions says now, to a process that asks. */
+static int softib_tell_clock(struct softib_dev *dev, struct ib_udata *udata)
+{
+	struct softib_query_device_ex_resp resp = {};
+	struct vmri_dev_attr attr;
+	int ret;
+
+	if (udata->outlen) {
+		ret = softib_call(dev, VMRI_OP_dev_query, &attr);
+		if (ret)
+			return ret;
+		resp.clock = attr.clock;
+	}
+	return softib_respond(udata, &resp, sizeof(resp));
+}
+
 static int softib_query_device(struct ib_device *ibdev,
 			       struct ib_device_attr *props,
 			       struct ib_udata *udata)
 {
 	const struct vmri_dev_attr *attr = &to_softib_dev(ibdev)->attr;
-
-	if (udata->inlen || udata->outlen)
-		return -EINVAL;
 
 	*props = (struct ib_device_attr) {
 		.fw_ver = VMRI_ABI_VERSION,
@@ -30,10 +43,15 @@ static int softib_query_device(struct ib_device *ibdev,
 		.hw_ver = VMRI_ABI_VERSION,
 		.max_qp = attr->max_qp,
 		.max_qp_wr = attr->max_qp_wr,
-		.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+		.device_cap_flags = IB_DEVICE_MEM_WINDOW |
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IB_DEVICE_CURR_QP_STATE_MOD |
 				    IB_DEVICE_PORT_ACTIVE_EVENT |
 				    IB_DEVICE_SYS_IMAGE_GUID |
-				    IB_DEVICE_RC_RNR_NAK_GEN,
+				    IB_DEVICE_RC_RNR_NAK_GEN |
+				    IB_DEVICE_MEM_MGT_EXTENSIONS |
+				    IB_DEVICE_FLUSH_GLOBAL |
+				    IB_DEVICE_ATOMIC_WRITE,
 		.kernel_cap_flags = IBK_LOCAL_DMA_LKEY,
 		.max_send_sge = attr->max_sge,
 		.max_recv_sge = attr->max_sge,
@@ -41,17 +59,24 @@ static int softib_query_device(struct ib_device *ibdev,
 		.max_cq = attr->max_cq,
 		.max_cqe = attr->max_cqe,
 		.max_mr = attr->max_mr,
+		.max_mw = attr->max_mw,
+		.max_mcast_grp = attr->max_mcg,
+		.max_mcast_qp_attach = attr->max_mcg_qp,
+		.max_total_mcast_qp_attach = attr->max_mcg_qp,
+		.max_fast_reg_page_list_len = attr->max_fast_frames,
 		.max_pd = attr->max_pd,
 		.max_qp_rd_atom = attr->max_rd_atomic,
 		.max_qp_init_rd_atom = attr->max_rd_atomic,
 		.max_res_rd_atom = attr->max_rd_atomic * attr->max_qp,
-		.atomic_cap = IB_ATOMIC_NONE,
+		.atomic_cap = IB_ATOMIC_GLOB,
 		.masked_atomic_cap = IB_ATOMIC_NONE,
 		.max_ah = SOFTIB_MAX_AH,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = SOFTIB_CA_ACK_DELAY,
+		.timestamp_mask = U64_MAX,
+		.hca_core_clock = attr->clock_khz,
 	};
-	return 0;
+	return softib_tell_clock(to_softib_dev(ibdev), udata);
 }
 
 static int softib_query_port(struct ib_device *ibdev, u32 port,
@@ -177,24 +202,35 @@ static const struct ib_device_ops softib_ops = {
 	.driver_id = RDMA_DRIVER_UNKNOWN,
 	.uverbs_abi_ver = SOFTIB_UVERBS_ABI_VERSION,
 
+	.alloc_hw_port_stats = softib_alloc_hw_port_stats,
+	.alloc_mr = softib_alloc_mr,
+	.alloc_mw = softib_alloc_mw,
 	.alloc_pd = softib_alloc_pd,
 	.alloc_ucontext = softib_alloc_ucontext,
+	.attach_mcast = softib_attach_mcast,
 	.create_ah = softib_create_ah,
 	.create_cq = softib_create_cq,
 	.create_qp = softib_create_qp,
 	.create_user_ah = softib_create_ah,
+	.dealloc_mw = softib_dealloc_mw,
 	.dealloc_pd = softib_dealloc_pd,
 	.dealloc_ucontext = softib_dealloc_ucontext,
 	.dereg_mr = softib_dereg_mr,
 	.destroy_ah = softib_destroy_ah,
 	.destroy_cq = softib_destroy_cq,
 	.destroy_qp = softib_destroy_qp,
+	.detach_mcast = softib_detach_mcast,
 	.disassociate_ucontext = softib_disassociate_ucontext,
+	.fill_res_cq_entry = softib_fill_res_cq_entry,
+	.fill_res_mr_entry = softib_fill_res_mr_entry,
+	.fill_res_qp_entry = softib_fill_res_qp_entry,
 	.get_dev_fw_str = softib_get_fw_str,
 	.get_dma_mr = softib_get_dma_mr,
+	.get_hw_stats = softib_get_hw_stats,
 	.get_link_layer = softib_get_link_layer,
 	.get_port_immutable = softib_get_port_immutable,
 	.get_vector_affinity = softib_get_vector_affinity,
+	.map_mr_sg = softib_map_mr_sg,
 	.mmap = softib_mmap,
 	.mmap_free = softib_mmap_free,
 	.modify_device = softib_modify_device,
@@ -212,9 +248,12 @@ static const struct ib_device_ops softib_ops = {
 	.query_qp = softib_query_qp,
 	.reg_user_mr = softib_reg_user_mr,
 	.req_notify_cq = softib_req_notify_cq,
+	.rereg_user_mr = softib_rereg_user_mr,
+	.resize_cq = softib_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, softib_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, softib_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, softib_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, softib_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, softib_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, softib_ucontext, ibuctx),

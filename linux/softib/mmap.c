@@ -20,6 +20,14 @@ u64 softib_page_gfn(struct page *page)
 	return pfn_to_gfn(page_to_pfn(page));
 }
 
+/* The page behind an address of the kernel's, or NULL: there is no memory. */
+struct page *softib_virt_to_page(const void *addr)
+{
+	if (is_vmalloc_addr(addr))
+		return vmalloc_to_page(addr);
+	return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
+}
+
 static void softib_region_free(struct softib_region *region)
 {
 	u32 i;

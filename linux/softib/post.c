@@ -17,6 +17,7 @@ static_assert(IB_WR_SEND_WITH_IMM == (int)VMRI_WR_SEND_WITH_IMM);
 static_assert(IB_WR_ATOMIC_FETCH_AND_ADD == (int)VMRI_WR_ATOMIC_FETCH_AND_ADD);
 static_assert(IB_WR_LOCAL_INV == (int)VMRI_WR_LOCAL_INV);
 static_assert(IB_WR_SEND_WITH_INV == (int)VMRI_WR_SEND_WITH_INV);
+static_assert(IB_WR_REG_MR == (int)VMRI_WR_REG_MR);
 static_assert(IB_SEND_FENCE == (int)VMRI_SEND_FENCE);
 static_assert(IB_SEND_SIGNALED == (int)VMRI_SEND_SIGNALED);
 static_assert(IB_SEND_SOLICITED == (int)VMRI_SEND_SOLICITED);
@@ -97,6 +98,22 @@ static bool softib_is_connected(const struct softib_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_RC || qp->ibqp.qp_type == IB_QPT_UC;
 }
 
+static int softib_put_reg(struct vmri_send_wqe *wqe, const struct ib_reg_wr *wr)
+{
+	const struct softib_mr *mr = to_softib_mr(wr->mr);
+	u32 access = wr->access & ~IB_ACCESS_OPTIONAL;
+
+	if (access & ~VMRI_ACCESS_MR)
+		return -EINVAL;
+	wqe->u.reg.iova = mr->ibmr.iova;
+	wqe->u.reg.length = mr->ibmr.length;
+	wqe->u.reg.key = mr->ibmr.rkey;
+	wqe->u.reg.new_key = wr->key;
+	wqe->u.reg.access = access;
+	wqe->u.reg.offset = mr->offset;
+	return 0;
+}
+
 /* What goes where: the parts of a request that depend on its operation. */
 static int softib_put_operation(const struct softib_qp *qp,
 				struct vmri_send_wqe *wqe,
@@ -134,6 +151,8 @@ static int softib_put_operation(const struct softib_qp *qp,
 	case IB_WR_LOCAL_INV:
 		wqe->imm = wr->ex.invalidate_rkey;
 		return 0;
+	case IB_WR_REG_MR:
+		return softib_put_reg(wqe, reg_wr(wr));
 	default:
 		return -EINVAL;
 	}
@@ -143,6 +162,9 @@ static int softib_put_operation(const struct softib_qp *qp,
 static int softib_put_data(struct softib_qp *qp, struct vmri_send_wqe *wqe,
 			   const struct ib_send_wr *wr, struct softib_sgl *sgl)
 {
+	if (wr->opcode == IB_WR_REG_MR)
+		return softib_put_frames(&qp->sq, to_softib_mr(reg_wr(wr)->mr),
+					 sgl);
 	if (wr->send_flags & IB_SEND_INLINE)
 		return softib_put_inline(qp, wqe + 1, wr->sg_list, wr->num_sge,
 					 sgl);

@@ -7,13 +7,15 @@
  *   softib_lifecycle (main.c)	who tears a device down: the backend that closes,
  *				the removal of the driver, or a reboot.
  *   dev->port_lock		what modify_port and modify_device change.
+ *   cq->resize_lock		a CQ's change of size, command and all.
  *   qp->sq.lock, qp->rq.lock	posting to a queue of the kernel.
  *   cq->lock			polling and arming a queue of the kernel.
  *   dev->cqs, dev->qps		the xarrays' own locks: lookup by number.
  *   dev->commands.lock		results of commands that Xen answered later.
  *   dev->calls (SRCU)		hypercalls; see softib_settle().
  *
- * The first is a mutex, those that follow are spinlocks that interrupts may take.
+ * softib_lifecycle and resize_lock are mutexes, neither taken inside the other;
+ * the rest are spinlocks that interrupts may take.
  * A work queue's lock is taken before a completion queue's, and an xarray's lock
  * is the innermost.  No spinlock is held over a callback into ib_core or over a
  * hypercall.
@@ -24,6 +26,7 @@
 #define SOFTIB_H
 
 #include <linux/completion.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/semaphore.h>
 #include <linux/spinlock.h>
@@ -118,9 +121,16 @@ struct softib_ah {
 
 struct softib_mr {
 	struct ib_mr ibmr;
-	struct ib_umem *umem;		/* NULL: all of the kernel's memory */
+	struct ib_umem *umem;		/* of a process' memory, else NULL */
+	int access;			/* IB_ACCESS_* */
 	u64 *gfns;			/* of the pages, for VMRI */
-	u32 nr_pages;
+	u32 nr_gfns;
+	u32 max_gfns;			/* of a fast MR, else 0 */
+	u32 offset;			/* of a fast MR's first byte in its page */
+};
+
+struct softib_mw {
+	struct ib_mw ibmw;
 };
 
 struct softib_cq {
@@ -133,8 +143,11 @@ struct softib_cq {
 	u32 entries;			/* a power of two */
 	bool user;
 
-	spinlock_t lock;		/* polling, arming: cons, ring, hdr->arm */
+	spinlock_t lock;		/* polling, arming: all up to wish */
 	u32 cons;
+	struct mutex resize_lock;	/* one at a time */
+	bool resizing;			/* nobody may poll or arm */
+	u32 wish;			/* VMRI_ARM_* that came meanwhile */
 
 	refcount_t refs;		/* event handlers; see softib_cq_get() */
 	struct completion unused;
@@ -261,6 +274,7 @@ int softib_region_publish(struct softib_region *region,
 void softib_region_destroy(struct softib_region *region);
 struct vmri_frames softib_region_frames(const struct softib_region *region);
 u64 softib_page_gfn(struct page *page);
+struct page *softib_virt_to_page(const void *addr);
 int softib_mmap(struct ib_ucontext *ibuctx, struct vm_area_struct *vma);
 void softib_mmap_free(struct rdma_user_mmap_entry *entry);
 int softib_respond(struct ib_udata *udata, void *resp, size_t size);
@@ -284,12 +298,33 @@ int softib_destroy_ah(struct ib_ah *ibah, u32 flags);
 struct ib_mr *softib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *softib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 				 u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *softib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				   u64 length, u64 iova, int access,
+				   struct ib_pd *pd, struct ib_udata *udata);
 int softib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* fast.c */
+struct ib_mr *softib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+			      u32 max_num_sg);
+int softib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		     unsigned int *sg_offset);
+
+/* mw.c */
+int softib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int softib_dealloc_mw(struct ib_mw *ibmw);
+
+/* mcast.c */
+int softib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 mlid);
+int softib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 mlid);
 
 /* cq.c */
 int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		     struct uverbs_attr_bundle *attrs);
 int softib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+struct softib_region *softib_cq_region(u32 entries);
+void softib_cq_use(struct softib_cq *cq, struct softib_region *region,
+		   u32 entries);
+bool softib_cq_arm(struct softib_cq *cq, u32 arm);
 int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int softib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 struct softib_cq *softib_cq_get(struct softib_dev *dev, u32 handle);
@@ -297,6 +332,9 @@ void softib_cq_put(struct softib_cq *cq);
 void softib_cq_notify(struct softib_cq *cq);
 void softib_cq_clean(struct softib_cq *cq, u32 qpn);
 void softib_cqs_mark_dead(struct softib_dev *dev);
+
+/* resize.c */
+int softib_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
 
 /* qp.c */
 int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
@@ -333,14 +371,26 @@ bool softib_wq_full(struct softib_wq *wq);
 void softib_wq_reset(struct softib_wq *wq);
 void softib_wq_push(struct softib_wq *wq);
 void softib_wq_publish(struct softib_wq *wq);
-int softib_indirect_reserve(struct softib_indirect *ind, u32 num, u32 *index);
 int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 		   const struct ib_sge *sge, int num, struct softib_sgl *sgl);
+int softib_put_frames(struct softib_wq *wq, const struct softib_mr *mr,
+		      struct softib_sgl *sgl);
 
 /* flush.c */
 void softib_flush_qp(struct softib_qp *qp);
 void softib_flush_all(struct softib_dev *dev);
 void softib_finish_users(struct softib_dev *dev);
+
+/* stats.c */
+struct rdma_hw_stats *softib_alloc_hw_port_stats(struct ib_device *ibdev,
+						 u32 port);
+int softib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+			u32 port, int index);
+
+/* restrack.c */
+int softib_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
+int softib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+int softib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 
 /* mad.c */
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
@@ -348,7 +398,12 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		       const struct ib_mad *in, struct ib_mad *out,
 		       size_t *out_size, u16 *out_pkey_index);
 
-/* The slot of a free-running index. */
+/* The entry and the slot of a free-running index. */
+static inline struct vmri_cqe *softib_cqe(const struct softib_cq *cq, u32 index)
+{
+	return &cq->ring[index & (cq->entries - 1)];
+}
+
 static inline void *softib_wq_slot(const struct softib_wq *wq, u32 index)
 {
 	return wq->slots +

@@ -151,18 +151,12 @@ static void softib_sgl_count(const struct ib_sge *sge, int num,
 	}
 }
 
-/**
- * softib_indirect_reserve() - room for consecutive entries in the indirect list
- * @ind:	list, its queue locked
- * @num:	entries
- * @index:	set to the place of the first
- *
- * The room is lost unless ind->prod is set back or its request is pushed.
- *
- * Return: 0, -EINVAL when it can never hold so many, -ENOMEM when it does not
- * now.
+/*
+ * Room for consecutive entries in the indirect list: -EINVAL when it can never
+ * hold so many, -ENOMEM when it does not now.
  */
-int softib_indirect_reserve(struct softib_indirect *ind, u32 num, u32 *index)
+static int softib_indirect_reserve(struct softib_indirect *ind, u32 num,
+				   u32 *index)
 {
 	u32 offset = ind->prod & (ind->entries - 1);
 	u32 used = ind->prod - ind->cons;
@@ -181,13 +175,6 @@ int softib_indirect_reserve(struct softib_indirect *ind, u32 num, u32 *index)
 	ind->prod += pad + num;
 	*index = offset;
 	return 0;
-}
-
-static struct page *softib_virt_to_page(const void *addr)
-{
-	if (is_vmalloc_addr(addr))
-		return vmalloc_to_page(addr);
-	return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
 }
 
 /* The next free entry, or NULL when the kernel has no memory there. */
@@ -273,6 +260,36 @@ int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 	if (ret)
 		wq->ind.prod = prod;
 	return ret;
+}
+
+/**
+ * softib_put_frames() - write the frames that a fast MR is to have
+ * @wq:		send queue of the kernel, locked, with a free slot
+ * @mr:		fast MR with memory mapped
+ * @sgl:	filled in
+ *
+ * Return: 0 or a negative errno; a request that fails has taken nothing.
+ */
+int softib_put_frames(struct softib_wq *wq, const struct softib_mr *mr,
+		      struct softib_sgl *sgl)
+{
+	u32 i, index;
+	int ret;
+
+	ret = softib_indirect_reserve(&wq->ind, mr->nr_gfns, &index);
+	if (ret)
+		return ret;
+
+	for (i = 0; i < mr->nr_gfns; i++)
+		wq->ind.ring[index + i] = (struct vmri_sge) {
+			.addr = mr->gfns[i] << PAGE_SHIFT,
+		};
+	*sgl = (struct softib_sgl) {
+		.frames = mr->nr_gfns,
+		.ind_start = wq->ind.first + index,
+		.indirect = true,
+	};
+	return 0;
 }
 
 /* The slot that was just written is the next one. */
