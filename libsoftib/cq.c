@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <util/util.h>
+#include <ccan/array_size.h>
 
 #include "softib.h"
 #include "softib-abi.h"
@@ -19,21 +19,40 @@ static struct vmri_cqe *cq_slot(const struct softib_cq *cq, uint32_t index)
 	return &cq->cqes[index & (cq->entries - 1)];
 }
 
-static int cq_map(struct softib_cq *cq,
-		  const struct softib_create_cq_resp *resp)
+static void *map_ring(struct softib_cq *cq, uint64_t offset, uint32_t size)
 {
-	void *map;
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    cq->vcq.cq.context->cmd_fd, offset);
+}
 
-	cq->entries = 1U << resp->log2_entries;
-	cq->map_size = resp->mmap_size;
-	map = mmap(NULL, cq->map_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   cq->vcq.cq.context->cmd_fd, resp->mmap_offset);
-	if (map == MAP_FAILED)
-		return errno;
-
+static void use_ring(struct softib_cq *cq, void *map, uint32_t size,
+		     uint32_t log2_entries)
+{
+	cq->map_size = size;
+	cq->entries = 1U << log2_entries;
 	cq->hdr = map;
 	cq->cqes = map + VMRI_RING_OFFSET;
+}
+
+/* Make a CQ of what the driver has created, or have it destroyed again. */
+static int cq_open(struct softib_cq *cq,
+		   const struct softib_create_cq_resp *resp, bool locked)
+{
+	void *map = map_ring(cq, resp->mmap_offset, resp->mmap_size);
+	int ret;
+
+	if (map == MAP_FAILED) {
+		ret = errno;
+		ibv_cmd_destroy_cq(&cq->vcq.cq);
+		return ret;
+	}
+
+	use_ring(cq, map, resp->mmap_size, resp->log2_entries);
 	cq->cons = ring_load(&cq->hdr->cons);
+	cq->prod = cq->cons;
+	softib_lock_init(&cq->lock, locked);
+	list_head_init(&cq->send_qps);
+	list_head_init(&cq->recv_qps);
 	return 0;
 }
 
@@ -56,24 +75,113 @@ struct ibv_cq *softib_create_cq(struct ibv_context *ibctx, int cqe,
 
 	ret = ibv_cmd_create_cq(ibctx, cqe, channel, comp_vector, &cq->vcq.cq,
 				NULL, 0, &resp.ibv_resp, sizeof(resp));
-	if (ret)
-		goto err_free;
-
-	ret = cq_map(cq, &resp.drv_payload);
-	if (ret)
-		goto err_destroy;
-
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-	list_head_init(&cq->send_qps);
-	list_head_init(&cq->recv_qps);
+	if (!ret)
+		ret = cq_open(cq, &resp.drv_payload, true);
+	if (ret) {
+		free(cq);
+		errno = ret;
+		return NULL;
+	}
 	return &cq->vcq.cq;
+}
 
-err_destroy:
-	ibv_cmd_destroy_cq(&cq->vcq.cq);
-err_free:
-	free(cq);
-	errno = ret;
-	return NULL;
+#define WC_FLAGS \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+/* What libibverbs does not look at, or only later. */
+static int check_attr_ex(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->cqe < 1 || attr->cqe > INT32_MAX)
+		return EINVAL;
+	if (attr->wc_flags & ~(uint64_t)WC_FLAGS)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+	    !to_spd(attr->parent_domain)->of)
+		return EINVAL;
+	return 0;
+}
+
+static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
+{
+	return ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+		(attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) ||
+	       ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+		to_spd(attr->parent_domain)->td);
+}
+
+struct ibv_cq_ex *softib_create_cq_ex(struct ibv_context *ibctx,
+				      struct ibv_cq_init_attr_ex *attr)
+{
+	struct usoftib_create_cq_ex_resp resp = {};
+	struct softib_cq *cq;
+	int ret;
+
+	ret = check_attr_ex(attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+
+	ret = ibv_cmd_create_cq_ex(ibctx, attr, &cq->vcq, NULL, 0,
+				   &resp.ibv_resp, sizeof(resp), 0);
+	if (!ret)
+		ret = cq_open(cq, &resp.drv_payload,
+			      !is_single_threaded(attr));
+	if (ret) {
+		free(cq);
+		errno = ret;
+		return NULL;
+	}
+	softib_cq_init_ex(cq, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+}
+
+/* Move what is not consumed, up to index @prod, and go on in the new ring. */
+static void change_ring(struct softib_cq *cq, void *map,
+			const struct softib_resize_cq_resp *resp)
+{
+	const uint32_t mask = (1U << resp->log2_entries) - 1;
+	struct vmri_cqe *to = map + VMRI_RING_OFFSET;
+	uint32_t i;
+
+	for (i = cq->cons; i != resp->prod; i++)
+		to[i & mask] = *cq_slot(cq, i);
+	munmap(cq->hdr, cq->map_size);
+	use_ring(cq, map, resp->mmap_size, resp->log2_entries);
+}
+
+int softib_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct softib_cq *cq = to_scq(ibcq);
+	struct usoftib_resize_cq_resp resp = {};
+	struct ibv_resize_cq cmd;
+	void *map;
+	int ret;
+
+	if (cqe < 1)
+		return EINVAL;
+
+	/* Nobody may consume or arm while the rings change places. */
+	softib_lock(&cq->lock);
+	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv_resp,
+				sizeof(resp));
+	if (!ret) {
+		map = map_ring(cq, resp.mmap_offset, resp.mmap_size);
+		if (map == MAP_FAILED)
+			ret = errno;
+		else
+			change_ring(cq, map, &resp.drv_payload);
+	}
+	softib_unlock(&cq->lock);
+	return ret;
 }
 
 int softib_destroy_cq(struct ibv_cq *ibcq)
@@ -86,7 +194,7 @@ int softib_destroy_cq(struct ibv_cq *ibcq)
 		return ret;
 
 	munmap(cq->hdr, cq->map_size);
-	pthread_spin_destroy(&cq->lock);
+	softib_lock_destroy(&cq->lock);
 	free(cq);
 	return 0;
 }
@@ -95,12 +203,21 @@ int softib_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct softib_cq *cq = to_scq(ibcq);
 
+	softib_lock(&cq->lock);
 	cq_arm(cq->hdr,
 	       solicited_only ? VMRI_ARM_SOLICITED : VMRI_ARM_NEXT);
+	softib_unlock(&cq->lock);
 	return 0;
 }
 
 /* Status and opcode have libibverbs' numbers, the flags have Linux's. */
+unsigned int softib_wc_flags(const struct vmri_cqe *cqe)
+{
+	return (cqe->flags & VMRI_WC_GRH ? IBV_WC_GRH : 0) |
+	       (cqe->flags & VMRI_WC_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
+	       (cqe->flags & VMRI_WC_WITH_INV ? IBV_WC_WITH_INV : 0);
+}
+
 static void cqe_to_wc(const struct vmri_cqe *cqe, struct ibv_wc *wc)
 {
 	wc->wr_id = cqe->wr_id;
@@ -111,104 +228,133 @@ static void cqe_to_wc(const struct vmri_cqe *cqe, struct ibv_wc *wc)
 	wc->imm_data = cqe->imm;
 	wc->qp_num = cqe->qpn;
 	wc->src_qp = cqe->src_qp;
-	wc->wc_flags = (cqe->flags & VMRI_WC_GRH ? IBV_WC_GRH : 0) |
-		       (cqe->flags & VMRI_WC_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
-		       (cqe->flags & VMRI_WC_WITH_INV ? IBV_WC_WITH_INV : 0);
+	wc->wc_flags = softib_wc_flags(cqe);
 	wc->pkey_index = cqe->pkey_index;
 	wc->slid = cqe->slid;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
 }
 
-static enum ibv_wc_opcode send_wc_opcode(uint8_t wr_opcode)
+static uint8_t send_wc_opcode(uint8_t wr_opcode)
 {
-	switch (wr_opcode) {
-	case VMRI_WR_RDMA_WRITE:
-	case VMRI_WR_RDMA_WRITE_WITH_IMM:
-		return IBV_WC_RDMA_WRITE;
-	case VMRI_WR_RDMA_READ:
-		return IBV_WC_RDMA_READ;
-	default:
-		return IBV_WC_SEND;
-	}
+	static const uint8_t opcodes[] = {
+		[VMRI_WR_RDMA_WRITE] = VMRI_WC_OP_RDMA_WRITE,
+		[VMRI_WR_RDMA_WRITE_WITH_IMM] = VMRI_WC_OP_RDMA_WRITE,
+		[VMRI_WR_SEND] = VMRI_WC_OP_SEND,
+		[VMRI_WR_SEND_WITH_IMM] = VMRI_WC_OP_SEND,
+		[VMRI_WR_RDMA_READ] = VMRI_WC_OP_RDMA_READ,
+		[VMRI_WR_ATOMIC_CMP_AND_SWP] = VMRI_WC_OP_COMP_SWAP,
+		[VMRI_WR_ATOMIC_FETCH_AND_ADD] = VMRI_WC_OP_FETCH_ADD,
+		[VMRI_WR_LOCAL_INV] = VMRI_WC_OP_LOCAL_INV,
+		[VMRI_WR_BIND_MW] = VMRI_WC_OP_BIND_MW,
+		[VMRI_WR_SEND_WITH_INV] = VMRI_WC_OP_SEND,
+		[VMRI_WR_FLUSH] = VMRI_WC_OP_FLUSH,
+		[VMRI_WR_ATOMIC_WRITE] = VMRI_WC_OP_ATOMIC_WRITE,
+	};
+
+	return wr_opcode < ARRAY_SIZE(opcodes) ? opcodes[wr_opcode] :
+						 VMRI_WC_OP_SEND;
 }
 
 /*
- * Complete up to @num requests that the dead hypervisor side of @wq left.  Its
- * consumer index is now the provider's to move.
+ * Complete a request that the dead hypervisor side of @wq left.  Its consumer
+ * index is now the provider's to move.
  */
-static int flush_wq(struct softib_wq *wq, uint32_t qpn, bool is_send, int num,
-		    struct ibv_wc *wc)
+static bool flush_wq(struct softib_wq *wq, uint32_t qpn, bool is_send,
+		     struct vmri_cqe *cqe)
 {
 	uint32_t cons;
-	int n = 0;
+	bool found;
 
 	if (!wq->entries)
-		return 0;
+		return false;
 
-	pthread_spin_lock(&wq->lock);
-	for (cons = ring_load(&wq->hdr->cons); n < num && cons != wq->prod;
-	     cons++, n++) {
+	softib_lock(&wq->lock);
+	cons = ring_load(&wq->hdr->cons);
+	found = cons != wq->prod;
+	if (found) {
 		const struct vmri_send_wqe *send = wq_slot(wq, cons);
 		const struct vmri_recv_wqe *recv = wq_slot(wq, cons);
 
-		wc[n] = (struct ibv_wc) {
+		*cqe = (struct vmri_cqe) {
 			.wr_id = is_send ? send->wr_id : recv->wr_id,
-			.status = IBV_WC_WR_FLUSH_ERR,
+			.qpn = qpn,
+			.status = VMRI_WC_WR_FLUSH_ERR,
 			.opcode = is_send ? send_wc_opcode(send->opcode) :
-					    IBV_WC_RECV,
+					    VMRI_WC_OP_RECV,
 			.vendor_err = VMRI_VERR_DEVICE,
-			.qp_num = qpn,
 		};
+		ring_store(&wq->hdr->cons, cons + 1);
 	}
-	ring_store(&wq->hdr->cons, cons);
-	pthread_spin_unlock(&wq->lock);
-	return n;
+	softib_unlock(&wq->lock);
+	return found;
 }
 
 /* The device is gone: flush what its queue pairs still owe to @cq. */
-static int flush_dead(struct softib_cq *cq, int num, struct ibv_wc *wc)
+static bool flush_dead(struct softib_cq *cq, struct vmri_cqe *cqe)
 {
 	struct softib_qp *qp;
-	int n = 0;
 
 	list_for_each(&cq->send_qps, qp, send_entry)
-		n += flush_wq(&qp->sq, qp->vqp.qp.qp_num, true, num - n,
-			      wc + n);
+		if (flush_wq(&qp->sq, qp->vqp.qp.qp_num, true, cqe))
+			return true;
 	list_for_each(&cq->recv_qps, qp, recv_entry)
-		n += flush_wq(&qp->rq, qp->vqp.qp.qp_num, false, num - n,
-			      wc + n);
-	return n;
+		if (flush_wq(&qp->rq, qp->vqp.qp.qp_num, false, cqe))
+			return true;
+	return false;
 }
 
 /* What an empty CQ has to say. */
-static int poll_empty(struct softib_cq *cq, int num, struct ibv_wc *wc)
+static int peek_empty(struct softib_cq *cq, const struct vmri_cqe **cqe)
 {
-	int n;
-
 	if (ring_load(&cq->hdr->dead)) {
-		n = flush_dead(cq, num, wc);
-		return n ? n : -EIO;
+		*cqe = &cq->flushed;
+		return flush_dead(cq, &cq->flushed) ? 0 : EIO;
 	}
-	return ring_load(&cq->hdr->overflow) ? -EIO : 0;
+	return ring_load(&cq->hdr->overflow) ? EIO : ENOENT;
+}
+
+int softib_cq_peek(struct softib_cq *cq, const struct vmri_cqe **cqe)
+{
+	if (cq->cons == cq->prod) {
+		cq->prod = ring_load(&cq->hdr->prod);
+		if (cq->cons == cq->prod)
+			return peek_empty(cq, cqe);
+	}
+	*cqe = cq_slot(cq, cq->cons);
+	return 0;
+}
+
+void softib_cq_consume(struct softib_cq *cq, const struct vmri_cqe *cqe)
+{
+	if (cqe != &cq->flushed)
+		cq->cons++;
+}
+
+void softib_cq_release(struct softib_cq *cq)
+{
+	ring_store(&cq->hdr->cons, cq->cons);
 }
 
 int softib_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 {
 	struct softib_cq *cq = to_scq(ibcq);
-	uint32_t prod;
+	const struct vmri_cqe *cqe;
+	int ret = 0;
 	int n;
 
-	pthread_spin_lock(&cq->lock);
-	prod = ring_load(&cq->hdr->prod);
-	for (n = 0; n < num && cq->cons != prod; n++)
-		cqe_to_wc(cq_slot(cq, cq->cons++), wc + n);
+	softib_lock(&cq->lock);
+	for (n = 0; n < num; n++) {
+		ret = softib_cq_peek(cq, &cqe);
+		if (ret)
+			break;
+		cqe_to_wc(cqe, wc + n);
+		softib_cq_consume(cq, cqe);
+	}
 	if (n)
-		ring_store(&cq->hdr->cons, cq->cons);
-	else if (num > 0)
-		n = poll_empty(cq, num, wc);
-	pthread_spin_unlock(&cq->lock);
-	return n;
+		softib_cq_release(cq);
+	softib_unlock(&cq->lock);
+	return !n && ret == EIO ? -EIO : n;
 }
 
 /*
@@ -220,6 +366,7 @@ static void cq_clean(struct softib_cq *cq, uint32_t qpn)
 	uint32_t keep = ring_load(&cq->hdr->prod);
 	uint32_t i;
 
+	cq->prod = keep;
 	for (i = keep; i != cq->cons; i--) {
 		const struct vmri_cqe *cqe = cq_slot(cq, i - 1);
 
@@ -240,16 +387,16 @@ static void cqs_lock(struct softib_cq *a, struct softib_cq *b)
 		cqs_lock(b, a);
 		return;
 	}
-	pthread_spin_lock(&a->lock);
+	softib_lock(&a->lock);
 	if (a != b)
-		pthread_spin_lock(&b->lock);
+		softib_lock(&b->lock);
 }
 
 static void cqs_unlock(struct softib_cq *a, struct softib_cq *b)
 {
-	pthread_spin_unlock(&a->lock);
+	softib_unlock(&a->lock);
 	if (a != b)
-		pthread_spin_unlock(&b->lock);
+		softib_unlock(&b->lock);
 }
 
 void softib_cqs_attach_qp(struct softib_qp *qp)

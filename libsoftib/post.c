@@ -164,7 +164,7 @@ static bool sq_takes_requests(const struct ibv_qp *ibqp)
  */
 int softib_sq_start(struct softib_qp *qp)
 {
-	pthread_spin_lock(&qp->sq.lock);
+	softib_lock(&qp->sq.lock);
 	qp->sq_start = qp->sq.prod;
 	if (unlikely(!sq_takes_requests(&qp->vqp.qp)))
 		return EINVAL;
@@ -180,7 +180,7 @@ void softib_sq_finish(struct softib_qp *qp)
 		wq_publish(&qp->sq);
 		ring = sq_needs_doorbell(&qp->sq);
 	}
-	pthread_spin_unlock(&qp->sq.lock);
+	softib_unlock(&qp->sq.lock);
 
 	if (ring)
 		softib_ring_doorbell(&qp->vqp.qp);
@@ -242,7 +242,7 @@ static int post_recvs(struct softib_wq *rq, struct ibv_recv_wr *wr,
 	uint32_t before;
 	int ret = 0;
 
-	pthread_spin_lock(&rq->lock);
+	softib_lock(&rq->lock);
 	before = rq->prod;
 	if (wq_is_dead(rq))
 		ret = EIO;
@@ -255,7 +255,7 @@ static int post_recvs(struct softib_wq *rq, struct ibv_recv_wr *wr,
 		wq_publish(rq);
 		*ring = rq_needs_doorbell(rq);
 	}
-	pthread_spin_unlock(&rq->lock);
+	softib_unlock(&rq->lock);
 
 	if (ret)
 		*bad_wr = wr;

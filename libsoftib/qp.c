@@ -15,7 +15,6 @@ static void wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr, void *slots,
 		    uint32_t max_wr, uint32_t max_sge, uint8_t log2_entries,
 		    uint8_t log2_stride)
 {
-	pthread_spin_init(&wq->lock, PTHREAD_PROCESS_PRIVATE);
 	wq->hdr = hdr;
 	wq->slots = slots;
 	wq->entries = max_wr ? 1U << log2_entries : 0;
@@ -26,7 +25,7 @@ static void wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr, void *slots,
 
 /* Map the region that the driver allocated, and find the queues in it. */
 static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
-		  const struct softib_create_qp_resp *resp)
+		  const struct softib_create_qp_resp *resp, bool locked)
 {
 	void *map;
 
@@ -38,6 +37,8 @@ static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
 
 	qp->hdr = map;
 	qp->max_inline = cap->max_inline_data;
+	softib_lock_init(&qp->sq.lock, locked);
+	softib_lock_init(&qp->rq.lock, locked);
 	wq_init(&qp->sq, &qp->hdr->sq, map + resp->sq_offset, cap->max_send_wr,
 		cap->max_send_sge, resp->sq_log2_entries,
 		resp->sq_log2_stride);
@@ -73,7 +74,7 @@ struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
 	if (ret)
 		goto err_free;
 
-	ret = qp_map(qp, &attr->cap, &resp.drv_payload);
+	ret = qp_map(qp, &attr->cap, &resp.drv_payload, !to_spd(ibpd)->td);
 	if (ret)
 		goto err_destroy;
 
@@ -102,10 +103,10 @@ int softib_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 /* Forget what is posted: the hypervisor will not look at it. */
 static void wq_reset(struct softib_wq *wq)
 {
-	pthread_spin_lock(&wq->lock);
+	softib_lock(&wq->lock);
 	wq->prod = ring_load(&wq->hdr->cons);
 	ring_store(&wq->hdr->prod, wq->prod);
-	pthread_spin_unlock(&wq->lock);
+	softib_unlock(&wq->lock);
 }
 
 int softib_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
@@ -142,8 +143,8 @@ int softib_destroy_qp(struct ibv_qp *ibqp)
 		return ret;
 
 	munmap(qp->hdr, qp->map_size);
-	pthread_spin_destroy(&qp->sq.lock);
-	pthread_spin_destroy(&qp->rq.lock);
+	softib_lock_destroy(&qp->sq.lock);
+	softib_lock_destroy(&qp->rq.lock);
 	free(qp);
 	return 0;
 }

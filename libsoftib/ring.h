@@ -14,12 +14,13 @@
 #ifndef __SOFTIB_RING_H__
 #define __SOFTIB_RING_H__
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <vmri/ring.h>
+
+#include "lock.h"
 
 static inline uint32_t ring_load(const uint32_t *word)
 {
@@ -40,7 +41,7 @@ static inline void ring_full_fence(void)
 
 /* One direction of a queue pair.  A queue that is absent has no entries. */
 struct softib_wq {
-	pthread_spinlock_t	lock;
+	struct softib_lock	lock;
 	uint32_t		prod;		/* protected by lock */
 	uint32_t		entries;	/* a power of two, or 0 */
 	uint32_t		max_sge;

@@ -27,15 +27,24 @@ static void softib_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops softib_context_ops = {
+	.alloc_mw		= softib_alloc_mw,
+	.alloc_parent_domain	= softib_alloc_parent_domain,
 	.alloc_pd		= softib_alloc_pd,
+	.alloc_td		= softib_alloc_td,
+	.attach_mcast		= ibv_cmd_attach_mcast,
+	.bind_mw		= softib_bind_mw,
 	.create_ah		= softib_create_ah,
 	.create_cq		= softib_create_cq,
+	.create_cq_ex		= softib_create_cq_ex,
 	.create_qp		= softib_create_qp,
+	.dealloc_mw		= softib_dealloc_mw,
 	.dealloc_pd		= softib_dealloc_pd,
+	.dealloc_td		= softib_dealloc_td,
 	.dereg_mr		= softib_dereg_mr,
 	.destroy_ah		= softib_destroy_ah,
 	.destroy_cq		= softib_destroy_cq,
 	.destroy_qp		= softib_destroy_qp,
+	.detach_mcast		= ibv_cmd_detach_mcast,
 	.free_context		= softib_free_context,
 	.modify_qp		= softib_modify_qp,
 	.poll_cq		= softib_poll_cq,
@@ -44,8 +53,11 @@ static const struct verbs_context_ops softib_context_ops = {
 	.query_device_ex	= softib_query_device_ex,
 	.query_port		= softib_query_port,
 	.query_qp		= softib_query_qp,
+	.query_rt_values	= softib_query_rt_values,
 	.reg_mr			= softib_reg_mr,
 	.req_notify_cq		= softib_req_notify_cq,
+	.rereg_mr		= softib_rereg_mr,
+	.resize_cq		= softib_resize_cq,
 };
 
 static struct verbs_context *softib_alloc_context(struct ibv_device *ibdev,

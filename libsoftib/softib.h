@@ -11,6 +11,7 @@
 #define __SOFTIB_H__
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@
 #include <vmri/ring.h>
 #include <vmri/vmri.h>
 
+#include "lock.h"
 #include "ring.h"
 
 struct softib_device {
@@ -41,10 +43,28 @@ struct softib_ah {
 	struct vmri_av		av;
 };
 
+/* A protection domain, or a parent domain. */
+struct softib_pd {
+	struct ibv_pd		ibv_pd;
+	atomic_uint		users;		/* parent domains made of it */
+	struct softib_pd	*of;		/* NULL: no parent domain */
+	struct softib_td	*td;		/* its thread domain, or NULL */
+};
+
+struct softib_td {
+	struct ibv_td		ibv_td;
+	atomic_uint		users;		/* parent domains */
+};
+
 struct softib_cq {
 	struct verbs_cq		vcq;
-	pthread_spinlock_t	lock;
+	struct softib_lock	lock;
 	uint32_t		cons;		/* protected by lock, as below */
+	uint32_t		prod;		/* as last seen */
+	const struct vmri_cqe	*cur;		/* between start and end_poll */
+	struct vmri_cqe		flushed;	/* see softib_cq_peek() */
+	uint64_t		clock;		/* when wall_offset was taken */
+	uint64_t		wall_offset;	/* real time minus clock, ns */
 	struct list_head	send_qps;	/* softib_qp.send_entry */
 	struct list_head	recv_qps;	/* softib_qp.recv_entry */
 	uint32_t		entries;	/* a power of two */
@@ -73,6 +93,16 @@ static inline struct softib_context *to_sctx(struct ibv_context *ibctx)
 	return container_of(ibctx, struct softib_context, vctx.context);
 }
 
+static inline struct softib_pd *to_spd(struct ibv_pd *ibpd)
+{
+	return container_of(ibpd, struct softib_pd, ibv_pd);
+}
+
+static inline struct softib_td *to_std(struct ibv_td *ibtd)
+{
+	return container_of(ibtd, struct softib_td, ibv_td);
+}
+
 static inline struct softib_ah *to_sah(struct ibv_ah *ibah)
 {
 	return container_of(ibah, struct softib_ah, ibv_ah);
@@ -99,22 +129,56 @@ int softib_query_device_ex(struct ibv_context *ibctx,
 			   struct ibv_device_attr_ex *attr, size_t attr_size);
 int softib_query_port(struct ibv_context *ibctx, uint8_t port,
 		      struct ibv_port_attr *attr);
-struct ibv_pd *softib_alloc_pd(struct ibv_context *ibctx);
-int softib_dealloc_pd(struct ibv_pd *ibpd);
-struct ibv_mr *softib_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
-			     uint64_t iova, int access);
-int softib_dereg_mr(struct verbs_mr *vmr);
+/* What the clock that stamps completions says now. */
+int softib_read_clock(struct ibv_context *ibctx, uint64_t *ns);
+int softib_query_rt_values(struct ibv_context *ibctx,
+			   struct ibv_values_ex *values);
 struct ibv_ah *softib_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
 int softib_destroy_ah(struct ibv_ah *ibah);
+
+/* pd.c */
+struct ibv_pd *softib_alloc_pd(struct ibv_context *ibctx);
+struct ibv_pd *
+softib_alloc_parent_domain(struct ibv_context *ibctx,
+			   struct ibv_parent_domain_init_attr *attr);
+int softib_dealloc_pd(struct ibv_pd *ibpd);
+struct ibv_td *softib_alloc_td(struct ibv_context *ibctx,
+			       struct ibv_td_init_attr *attr);
+int softib_dealloc_td(struct ibv_td *ibtd);
+
+/* mr.c */
+struct ibv_mr *softib_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
+			     uint64_t iova, int access);
+int softib_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
+		    void *addr, size_t length, int access);
+int softib_dereg_mr(struct verbs_mr *vmr);
+struct ibv_mw *softib_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
+int softib_dealloc_mw(struct ibv_mw *ibmw);
+int softib_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
+		   struct ibv_mw_bind *bind);
 
 /* cq.c */
 struct ibv_cq *softib_create_cq(struct ibv_context *ibctx, int cqe,
 				struct ibv_comp_channel *channel,
 				int comp_vector);
+struct ibv_cq_ex *softib_create_cq_ex(struct ibv_context *ibctx,
+				      struct ibv_cq_init_attr_ex *attr);
+int softib_resize_cq(struct ibv_cq *ibcq, int cqe);
 int softib_destroy_cq(struct ibv_cq *ibcq);
 int softib_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 /* The number of completions, or -EIO when there will never be another. */
 int softib_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
+
+/*
+ * The next completion: 0, ENOENT when there is none, or EIO when there will
+ * never be another.  Who has looked at it consumes it and, at last, shows the
+ * hypervisor that its room is free.  All under cq->lock.
+ */
+int softib_cq_peek(struct softib_cq *cq, const struct vmri_cqe **cqe);
+void softib_cq_consume(struct softib_cq *cq, const struct vmri_cqe *cqe);
+void softib_cq_release(struct softib_cq *cq);
+
+unsigned int softib_wc_flags(const struct vmri_cqe *cqe);
 
 /*
  * Enter a new queue pair into its CQs; take it out with all its completions;
@@ -123,6 +187,9 @@ int softib_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 void softib_cqs_attach_qp(struct softib_qp *qp);
 void softib_cqs_detach_qp(struct softib_qp *qp);
 void softib_cqs_clean_qp(struct softib_qp *qp);
+
+/* cqex.c: what ibv_start_poll() and ibv_wc_read_*() call. */
+void softib_cq_init_ex(struct softib_cq *cq, uint64_t wc_flags);
 
 /* qp.c */
 struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * SoftIB: the verbs without a queue: attributes, protection domains, memory
- * regions, address handles.
+ * SoftIB: attributes, the clock, address handles.
  */
 #include <config.h>
 
@@ -10,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <util/util.h>
 
 #include "softib.h"
 #include "softib-abi.h"
@@ -43,61 +44,38 @@ int softib_query_port(struct ibv_context *ibctx, uint8_t port,
 	return ibv_cmd_query_port(ibctx, port, attr, &cmd, sizeof(cmd));
 }
 
-struct ibv_pd *softib_alloc_pd(struct ibv_context *ibctx)
+int softib_read_clock(struct ibv_context *ibctx, uint64_t *ns)
 {
-	struct usoftib_alloc_pd_resp resp = {};
-	struct ibv_alloc_pd cmd;
-	struct ibv_pd *ibpd;
-
-	ibpd = calloc(1, sizeof(*ibpd));
-	if (!ibpd)
-		return NULL;
-
-	if (ibv_cmd_alloc_pd(ibctx, ibpd, &cmd, sizeof(cmd), &resp.ibv_resp,
-			     sizeof(resp))) {
-		free(ibpd);
-		return NULL;
-	}
-	return ibpd;
-}
-
-int softib_dealloc_pd(struct ibv_pd *ibpd)
-{
+	struct usoftib_query_device_ex_resp resp = {};
+	struct ibv_device_attr_ex attr;
+	size_t resp_size = sizeof(resp);
 	int ret;
 
-	ret = ibv_cmd_dealloc_pd(ibpd);
+	ret = ibv_cmd_query_device_any(ibctx, NULL, &attr, sizeof(attr),
+				       &resp.ibv_resp, &resp_size);
 	if (!ret)
-		free(ibpd);
+		*ns = resp.clock;
 	return ret;
 }
 
-struct ibv_mr *softib_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
-			     uint64_t iova, int access)
+int softib_query_rt_values(struct ibv_context *ibctx,
+			   struct ibv_values_ex *values)
 {
-	struct ib_uverbs_reg_mr_resp resp;
-	struct ibv_reg_mr cmd;
-	struct verbs_mr *vmr;
-
-	vmr = calloc(1, sizeof(*vmr));
-	if (!vmr)
-		return NULL;
-
-	if (ibv_cmd_reg_mr(ibpd, addr, length, iova, access, vmr, &cmd,
-			   sizeof(cmd), &resp, sizeof(resp))) {
-		free(vmr);
-		return NULL;
-	}
-	return &vmr->ibv_mr;
-}
-
-int softib_dereg_mr(struct verbs_mr *vmr)
-{
+	uint64_t ns;
 	int ret;
 
-	ret = ibv_cmd_dereg_mr(vmr);
-	if (!ret)
-		free(vmr);
-	return ret;
+	if (!check_comp_mask(values->comp_mask, IBV_VALUES_MASK_RAW_CLOCK))
+		return EOPNOTSUPP;
+	if (!values->comp_mask)
+		return 0;
+
+	ret = softib_read_clock(ibctx, &ns);
+	if (ret)
+		return ret;
+	/* A count of ticks, as timestamps are: not split into seconds. */
+	values->raw_clock.tv_sec = 0;
+	values->raw_clock.tv_nsec = ns;
+	return 0;
 }
 
 /*
