@@ -202,7 +202,10 @@ static struct ibv_qp *create_qp(struct end *end, enum ibv_qp_type type,
 static void bad_objects(struct caller *c)
 {
 	static const struct ibv_qp_cap small = { 4, 4, 1, 1, 0 };
-	struct ibv_cq_init_attr_ex cq_ex = { .cqe = 16 };
+	struct ibv_cq_init_attr_ex cq_ex = {
+		.cqe = 16,
+		.wc_flags = IBV_WC_EX_WITH_CVLAN,
+	};
 	struct ibv_device_attr attr;
 	struct ibv_qp_cap cap;
 	struct pair p;
@@ -237,9 +240,11 @@ static void bad_objects(struct caller *c)
 	CHECK_NULL("create_cq, too many entries",
 		   ibv_create_cq(c->rig.ctx, attr.max_cqe + 1, NULL, NULL, 0),
 		   EINVAL);
-	CHECK_NULL("create_cq_ex", ibv_create_cq_ex(c->rig.ctx, &cq_ex),
-		   EOPNOTSUPP);
-	check("resize_cq", ibv_resize_cq(p.end.send_cq, 8), EOPNOTSUPP);
+	CHECK_NULL("create_cq_ex, what is not offered",
+		   ibv_create_cq_ex(c->rig.ctx, &cq_ex), EOPNOTSUPP);
+	check("resize_cq, no entry", ibv_resize_cq(p.end.send_cq, 0), EINVAL);
+	check("resize_cq, too many entries",
+	      ibv_resize_cq(p.end.send_cq, attr.max_cqe + 1), EINVAL);
 
 	check("destroy_cq, in use", ibv_destroy_cq(p.end.send_cq), EBUSY);
 	check("dealloc_pd, in use", ibv_dealloc_pd(c->rig.pd), EBUSY);
