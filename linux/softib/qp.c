@@ -10,8 +10,11 @@
 
 #include "softib.h"
 
-/* Frames of a request on a connection that are reckoned with: 64 KiB. */
-#define SOFTIB_RC_FRAMES	16
+/*
+ * Frames of a request on a connection that are reckoned with: 256 KiB, as many
+ * as fast registrations for large transfers come to on average.
+ */
+#define SOFTIB_RC_FRAMES	64
 
 static_assert(IB_QPT_RC == (int)VMRI_QPT_RC &&
 	      IB_QPT_UC == (int)VMRI_QPT_UC &&
