@@ -100,7 +100,7 @@ static int check_attr_ex(const struct ibv_cq_init_attr_ex *attr)
 	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
-	    !to_spd(attr->parent_domain)->of)
+	    (!attr->parent_domain || !to_spd(attr->parent_domain)->of))
 		return EINVAL;
 	return 0;
 }
