@@ -63,6 +63,7 @@ build_tool() {
 		mkdir -p /tmp/tool
 		nice make -j"$jobs" -C "$tree/tools/xl-vmri" OUT=/tmp/tool
 		install -D -m 755 /tmp/tool/xl-vmri "$out/usr/sbin/xl-vmri"
+		install -m 755 "$tree/tools/xl-vmri/vmri-trace" "$out/usr/sbin/"
 	fi
 }
 
