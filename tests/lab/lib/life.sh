@@ -10,7 +10,7 @@ objects() {
 import json, sys
 info = json.load(sys.stdin)
 info = info[0] if isinstance(info, list) else info
-print(*[info["usage"][what] for what in ("pds", "cqs", "qps", "mrs", "pinned_pages")])'
+print(*[n for what, n in sorted(info["usage"].items()) if what != "bytes"])'
 }
 
 holds_as_before() {
