@@ -291,14 +291,21 @@ static void step(struct input *in)
     }
 }
 
-/* When a guest gives its device up, nothing is charged to it any more. */
+/*
+ * When a guest gives its device up, nothing is charged to it any more; nor when it
+ * has none, once a detachment that a fault of dom0's had cut short is done again.
+ */
 static void check_nothing_used(struct actor *a)
 {
     struct vmri_ctl_limits arg = { .domid = env_domid(a->domain) };
+    struct vmri_ctl_detach detach = {
+        .domid = env_domid(a->domain), .dev_id = a->dev,
+    };
     uint8_t nothing = 0;
     unsigned int i;
 
-    actor_call(a, VMRI_OP_dev_destroy, &nothing, sizeof(nothing));
+    if ( actor_call(a, VMRI_OP_dev_destroy, &nothing, sizeof(nothing)) == -ENODEV )
+        dom0_call(VMRI_OP_ctl_detach, &detach, sizeof(detach));
     if ( dom0_call(VMRI_OP_ctl_limits, &arg, sizeof(arg)) )
         env_panic("the limits of a domain cannot be read");
     for ( i = 0; i < VMRI_RES_NR; i++ )

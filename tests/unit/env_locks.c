@@ -15,6 +15,8 @@
 static __thread env_lock_t *held[MAX_HELD];
 static __thread unsigned int nr_held;
 
+static __thread struct env_lock_set *noted;
+
 static struct env_hook lock_hook;
 static int lock_hook_level;             /* atomic */
 
@@ -42,6 +44,41 @@ void env_lock_init(env_lock_t *l, int level)
     l->level = level;
 }
 
+static bool is_noted(const struct env_lock_set *set, const env_lock_t *l)
+{
+    unsigned int i;
+
+    for ( i = 0; i < set->nr; i++ )
+        if ( set->lock[i] == l )
+            return true;
+    return false;
+}
+
+void env_test_note_locks(struct env_lock_set *set)
+{
+    noted = set;
+}
+
+unsigned int env_test_common_locks(const struct env_lock_set *a,
+                                   const struct env_lock_set *b)
+{
+    unsigned int i, common = 0;
+
+    for ( i = 0; i < a->nr; i++ )
+        common += is_noted(b, a->lock[i]);
+    return common;
+}
+
+/* Of this thread alone, so that taking it is enough of a lock. */
+static void note(const env_lock_t *l)
+{
+    if ( !noted || is_noted(noted, l) )
+        return;
+    if ( noted->nr == ARRAY_SIZE(noted->lock) )
+        env_panic("too many different locks");
+    noted->lock[noted->nr++] = l;
+}
+
 void env_lock(env_lock_t *l)
 {
     unsigned int i;
@@ -57,6 +94,7 @@ void env_lock(env_lock_t *l)
 
     pthread_mutex_lock(&l->mutex);
     held[nr_held++] = l;
+    note(l);
 
     if ( l->level == env_load(&lock_hook_level) )
         env_hook_run(&lock_hook);

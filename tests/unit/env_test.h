@@ -114,6 +114,19 @@ bool env_test_fail_left(enum env_failure what);
 
 /* ---- what happened ---- */
 
+/*
+ * Note the locks that this thread takes from now on, each once; NULL: no more.
+ * More than there is room for is a panic.
+ */
+struct env_lock_set {
+    const env_lock_t *lock[64];
+    unsigned int nr;
+};
+void env_test_note_locks(struct env_lock_set *set);
+/* How many are in both. */
+unsigned int env_test_common_locks(const struct env_lock_set *a,
+                                   const struct env_lock_set *b);
+
 /* What an allocation may count for more than was asked for. */
 #define ENV_ALLOC_SLACK 32
 
