@@ -202,12 +202,14 @@ int softib_destroy_cq(struct ibv_cq *ibcq)
 int softib_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct softib_cq *cq = to_scq(ibcq);
+	bool dead;
 
 	softib_lock(&cq->lock);
 	cq_arm(cq->hdr,
 	       solicited_only ? VMRI_ARM_SOLICITED : VMRI_ARM_NEXT);
+	dead = ring_load(&cq->hdr->dead);
 	softib_unlock(&cq->lock);
-	return 0;
+	return dead ? EIO : 0;
 }
 
 /* Status and opcode have libibverbs' numbers, the flags have Linux's. */
