@@ -90,7 +90,10 @@ static inline int request_set_ud(struct vmri_send_wqe *wqe, struct ibv_ah *ah,
 	return 0;
 }
 
-/* @mw is to go by @new_key from now on. */
+/*
+ * @mw is to go by @new_key from now on, of which the low byte is the program's to
+ * choose.  Local rights mean nothing for a window, but programs name them.
+ */
 static inline void request_set_bind(struct vmri_send_wqe *wqe,
 				    const struct ibv_mw *mw, uint32_t new_key,
 				    const struct ibv_mw_bind_info *info)
@@ -98,9 +101,9 @@ static inline void request_set_bind(struct vmri_send_wqe *wqe,
 	wqe->u.bind.addr = info->addr;
 	wqe->u.bind.length = info->length;
 	wqe->u.bind.mw_key = mw->rkey;
-	wqe->u.bind.new_key = new_key;
+	wqe->u.bind.new_key = (mw->rkey & ~0xffU) | (new_key & 0xff);
 	wqe->u.bind.mr_key = info->mr ? info->mr->lkey : 0;
-	wqe->u.bind.access = info->mw_access_flags;
+	wqe->u.bind.access = info->mw_access_flags & ~IBV_ACCESS_LOCAL_WRITE;
 }
 
 /* The data lies in, or goes to, what @sg_list names. */
