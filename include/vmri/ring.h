@@ -158,6 +158,10 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
  * frame (gfn << 12) in each entry's addr, the rest of which is 0.
  * REG_MR, and invalidating a fast MR, are for kernel queues alone.  What is wrong
  * with what the last three name is a MW_BIND_ERR.
+ *
+ * XRC: SENDs and WRITE_WITH_IMM take a receive of the SRQ that srqn names.  The
+ * key of a WRITE, READ or atomic is of the protection domain of that SRQ; when
+ * there is no such SRQ, of the target's own.
  */
 struct vmri_send_wqe {
 	uint64_t wr_id;
@@ -171,7 +175,7 @@ struct vmri_send_wqe {
 		struct {
 			uint64_t remote_addr;	/* atomics: a multiple of 8 */
 			uint32_t rkey;
-			uint32_t srqn;		/* XRC: SENDs, WRITE_WITH_IMM */
+			uint32_t srqn;		/* XRC: see below */
 			uint64_t compare_add;	/* ATOMIC_WRITE: the value */
 			uint64_t swap;
 			uint32_t flush_type;	/* FLUSH: VMRI_FLUSH_* */

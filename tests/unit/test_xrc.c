@@ -227,6 +227,43 @@ TEST(xrc_every_operation)
     CHECK_EQ(guest_schedule(h.guest, s->in->qpn), 0);
 }
 
+/*
+ * A target serves many processes: whose memory a request may reach is said by
+ * the SRQ that it names.
+ */
+TEST(xrc_keys_are_of_the_queue_that_is_named)
+{
+    static const uint8_t ops[] = {
+        VMRI_WR_RDMA_WRITE, VMRI_WR_ATOMIC_FETCH_AND_ADD,
+    };
+    const struct guest_qp_opts out = { .type = VMRI_QPT_XRC_INI };
+    struct guest_qp_opts in = { .type = VMRI_QPT_XRC_TGT };
+    uint32_t xrcd;
+    struct hub h = xrc_new(0, &xrcd, NULL);
+    struct guest_srq *other = guest_srq(h.guest, &(struct guest_srq_opts){
+        .xrcd = xrcd, .pd = guest_pd(h.guest),
+    });
+    unsigned int i;
+
+    in.xrcd = xrcd;
+    in.pd = guest_pd(h.guest);      /* nothing is in there */
+    for ( i = 0; i < 3 * ARRAY_SIZE(ops); i++ )
+    {
+        struct spoke *s = hub_spoke(&h, &out, &in,
+                                    &(struct guest_conn){ .access = ALL });
+        struct guest_wr wr = xrc_wr(&h, s, ops[i / 3], i, 8);
+
+        wr.srqn = i % 3 == 0 ? h.srq->handle : i % 3 == 1 ? other->handle : 0;
+        qp_send(s->qp, &wr);
+        if ( i % 3 == 0 )
+            cq_expect(s->qp->scq, i, 0);
+        else
+            CHECK_EQ(cq_expect(s->qp->scq, i,
+                               VMRI_WC_REM_ACCESS_ERR).vendor_err,
+                     VMRI_VERR_PD);
+    }
+}
+
 TEST(xrc_atomics)
 {
     uint32_t xrcd;

@@ -128,7 +128,7 @@ static bool resolve(struct vmri_place *p, uint64_t bytes)
     if ( p->sgl )
         return resolve_list(p);
 
-    return resolve_key(p, p->key, p->qp->rings.pd, p->access, p->addr,
+    return resolve_key(p, p->key, p->pd, p->access, p->addr,
                        p->extent);
 }
 

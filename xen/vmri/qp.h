@@ -303,11 +303,12 @@ bool vmri_cursor_holds(const struct vmri_cursor *sgl, uint64_t want);
  * a scatter/gather list, or a range of what a key names.
  */
 struct vmri_place {
-    struct vmri_qp *qp;         /* whose domain; the PD of `key` */
+    struct vmri_qp *qp;         /* whose domain */
     bool write;
     const uint8_t *data;        /* not NULL: read from here */
     struct vmri_cursor *sgl;    /* not NULL: this list; else `key` */
     uint32_t key;
+    const struct vmri_pd *pd;   /* that `key` must be of */
     uint32_t access;            /* VMRI_ACCESS_* that `key` must grant */
     uint64_t addr;
     uint64_t extent;            /* bytes from addr that the request touches */
@@ -352,6 +353,9 @@ enum vmri_step {
     VMRI_STEP_LOST,             /* within transfer.c: UC, done in vain */
 };
 enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget);
+/* Whose keys qp's request may name at its peer, during a step of it. */
+const struct vmri_pd *vmri_remote_pd(const struct vmri_qp *qp,
+                                     const struct vmri_qp *peer);
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
 /*
  * Give a datagram to one QP, which the caller refers to, or drop it there.

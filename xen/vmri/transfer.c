@@ -401,6 +401,7 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
         .write = !read,
         .sgl = is_send(tx) ? &peer->rx.sgl : NULL,
         .key = tx->wqe.u.rdma.rkey,
+        .pd = vmri_remote_pd(qp, peer),
         .access = tx->right,
         .addr = tx->wqe.u.rdma.remote_addr + tx->done,
         .extent = tx->wqe.length - tx->done,
@@ -492,18 +493,19 @@ static bool takes_receive(const struct vmri_tx *tx)
 /*
  * Where the request's receive comes from is held for the step: tx.srq.  False:
  * it names an SRQ that is none of the peer's XRC domain (IBTA 1.4, annex A14).
+ * Requests without a receive name one for its PD, if they do.
  */
 static bool source_get(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     struct vmri_tx *tx = &qp->tx;
 
     tx->srq = peer->srq;
-    if ( !peer->xrcd || !takes_receive(tx) )
+    if ( !peer->xrcd )
         return true;
 
     tx->srq = vmri_srq_get(peer, tx->wqe.u.rdma.srqn);
     if ( !tx->srq )
-        return false;
+        return !takes_receive(tx);
 
     /* Its keys are the SRQ's, also when that had another PD a step ago. */
     if ( tx->claimed )
@@ -516,6 +518,14 @@ static void source_put(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     if ( peer->xrcd && qp->tx.srq )
         vmri_srq_put(qp->tx.srq);
+}
+
+const struct vmri_pd *vmri_remote_pd(const struct vmri_qp *qp,
+                                     const struct vmri_qp *peer)
+{
+    const struct vmri_srq *srq = peer->xrcd ? qp->tx.srq : NULL;
+
+    return srq ? srq->rings.pd : peer->rings.pd;
 }
 
 enum vmri_step vmri_transfer(struct vmri_qp *qp, uint32_t *budget)
