@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <ccan/array_size.h>
+#include <ccan/minmax.h>
 
 #include "softib.h"
 #include "softib-abi.h"
@@ -382,56 +383,76 @@ static void cq_clean(struct softib_cq *cq, uint32_t qpn)
 	ring_store(&cq->hdr->cons, cq->cons);
 }
 
-/* The CQs of a queue pair may be one and the same; the lower address first. */
-static void cqs_lock(struct softib_cq *a, struct softib_cq *b)
+/*
+ * The CQs of a queue pair: they may be one and the same, and either may be
+ * missing (XRC).
+ */
+struct cqs {
+	struct softib_cq	*send;
+	struct softib_cq	*recv;
+};
+
+/* The lower address first. */
+static struct cqs cqs_lock(const struct softib_qp *qp)
 {
-	if (a > b) {
-		cqs_lock(b, a);
-		return;
-	}
-	softib_lock(&a->lock);
-	if (a != b)
+	const struct ibv_qp *ibqp = &qp->vqp.qp;
+	struct cqs cqs = {
+		.send = ibqp->send_cq ? to_scq(ibqp->send_cq) : NULL,
+		.recv = ibqp->recv_cq ? to_scq(ibqp->recv_cq) : NULL,
+	};
+	struct softib_cq *a = min(cqs.send, cqs.recv);
+	struct softib_cq *b = max(cqs.send, cqs.recv);
+
+	if (a && a != b)
+		softib_lock(&a->lock);
+	if (b)
 		softib_lock(&b->lock);
+	return cqs;
 }
 
-static void cqs_unlock(struct softib_cq *a, struct softib_cq *b)
+static void cqs_unlock(const struct cqs *cqs)
 {
-	softib_unlock(&a->lock);
-	if (a != b)
-		softib_unlock(&b->lock);
+	if (cqs->send)
+		softib_unlock(&cqs->send->lock);
+	if (cqs->recv && cqs->recv != cqs->send)
+		softib_unlock(&cqs->recv->lock);
+}
+
+static void cqs_clean(const struct cqs *cqs, uint32_t qpn)
+{
+	if (cqs->send)
+		cq_clean(cqs->send, qpn);
+	if (cqs->recv && cqs->recv != cqs->send)
+		cq_clean(cqs->recv, qpn);
 }
 
 void softib_cqs_attach_qp(struct softib_qp *qp)
 {
-	struct softib_cq *send_cq = to_scq(qp->vqp.qp.send_cq);
-	struct softib_cq *recv_cq = to_scq(qp->vqp.qp.recv_cq);
+	struct cqs cqs = cqs_lock(qp);
 
-	cqs_lock(send_cq, recv_cq);
-	list_add_tail(&send_cq->send_qps, &qp->send_entry);
-	list_add_tail(&recv_cq->recv_qps, &qp->recv_entry);
-	cqs_unlock(send_cq, recv_cq);
+	if (cqs.send)
+		list_add_tail(&cqs.send->send_qps, &qp->send_entry);
+	if (cqs.recv)
+		list_add_tail(&cqs.recv->recv_qps, &qp->recv_entry);
+	cqs_unlock(&cqs);
 }
 
 void softib_cqs_detach_qp(struct softib_qp *qp)
 {
-	struct softib_cq *send_cq = to_scq(qp->vqp.qp.send_cq);
-	struct softib_cq *recv_cq = to_scq(qp->vqp.qp.recv_cq);
+	struct cqs cqs = cqs_lock(qp);
 
-	cqs_lock(send_cq, recv_cq);
-	list_del(&qp->send_entry);
-	list_del(&qp->recv_entry);
-	cq_clean(send_cq, qp->vqp.qp.qp_num);
-	cq_clean(recv_cq, qp->vqp.qp.qp_num);
-	cqs_unlock(send_cq, recv_cq);
+	if (cqs.send)
+		list_del(&qp->send_entry);
+	if (cqs.recv)
+		list_del(&qp->recv_entry);
+	cqs_clean(&cqs, qp->vqp.qp.qp_num);
+	cqs_unlock(&cqs);
 }
 
 void softib_cqs_clean_qp(struct softib_qp *qp)
 {
-	struct softib_cq *send_cq = to_scq(qp->vqp.qp.send_cq);
-	struct softib_cq *recv_cq = to_scq(qp->vqp.qp.recv_cq);
+	struct cqs cqs = cqs_lock(qp);
 
-	cqs_lock(send_cq, recv_cq);
-	cq_clean(send_cq, qp->vqp.qp.qp_num);
-	cq_clean(recv_cq, qp->vqp.qp.qp_num);
-	cqs_unlock(send_cq, recv_cq);
+	cqs_clean(&cqs, qp->vqp.qp.qp_num);
+	cqs_unlock(&cqs);
 }

@@ -20,4 +20,12 @@ static inline void softib_ring_doorbell(struct ibv_qp *ibqp)
 	ibv_cmd_post_send(ibqp, NULL, &bad_wr);
 }
 
+/* The same for who waits for receives of @ibsrq. */
+static inline void softib_ring_srq_doorbell(struct ibv_srq *ibsrq)
+{
+	struct ibv_recv_wr *bad_wr;
+
+	ibv_cmd_post_srq_recv(ibsrq, NULL, &bad_wr);
+}
+
 #endif /* __SOFTIB_DOORBELL_H__ */

@@ -166,7 +166,7 @@ int softib_sq_start(struct softib_qp *qp)
 {
 	softib_lock(&qp->sq.lock);
 	qp->sq_start = qp->sq.prod;
-	if (unlikely(!sq_takes_requests(&qp->vqp.qp)))
+	if (unlikely(!qp->sq.entries || !sq_takes_requests(&qp->vqp.qp)))
 		return EINVAL;
 	return wq_is_dead(&qp->sq) ? EIO : 0;
 }
@@ -191,11 +191,6 @@ int softib_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 {
 	struct softib_qp *qp = to_sqp(ibqp);
 	int ret;
-
-	if (unlikely(!qp->sq.entries)) {
-		*bad_wr = wr;
-		return EINVAL;
-	}
 
 	ret = softib_sq_start(qp);
 	for (; wr && !ret; wr = wr->next) {
@@ -232,11 +227,7 @@ static int queue_recv(struct softib_wq *rq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-/*
- * Put receives into @rq, which is a queue pair's or shared; *@ring: somebody
- * waits for them.
- */
-static int post_recvs(struct softib_wq *rq, struct ibv_recv_wr *wr,
+int softib_post_recvs(struct softib_wq *rq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr, bool *ring)
 {
 	uint32_t before;
@@ -275,7 +266,7 @@ int softib_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		return EINVAL;
 	}
 
-	ret = post_recvs(&qp->rq, wr, bad_wr, &ring);
+	ret = softib_post_recvs(&qp->rq, wr, bad_wr, &ring);
 	if (ring)
 		softib_ring_doorbell(ibqp);
 	return ret;

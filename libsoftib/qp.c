@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "softib.h"
@@ -23,11 +24,35 @@ static void wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr, void *slots,
 	wq->prod = ring_load(&hdr->prod);
 }
 
+/* A queue pair without queues; @locked: any thread may use it at any time. */
+static struct softib_qp *qp_alloc(bool locked)
+{
+	struct softib_qp *qp;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	softib_lock_init(&qp->sq.lock, locked);
+	softib_lock_init(&qp->rq.lock, locked);
+	return qp;
+}
+
+static void qp_free(struct softib_qp *qp)
+{
+	softib_lock_destroy(&qp->sq.lock);
+	softib_lock_destroy(&qp->rq.lock);
+	free(qp);
+}
+
 /* Map the region that the driver allocated, and find the queues in it. */
 static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
-		  const struct softib_create_qp_resp *resp, bool locked)
+		  const struct softib_create_qp_resp *resp)
 {
 	void *map;
+
+	/* An XRC target has none. */
+	if (!resp->mmap_size)
+		return 0;
 
 	qp->map_size = resp->mmap_size;
 	map = mmap(NULL, qp->map_size, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -37,8 +62,6 @@ static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
 
 	qp->hdr = map;
 	qp->max_inline = cap->max_inline_data;
-	softib_lock_init(&qp->sq.lock, locked);
-	softib_lock_init(&qp->rq.lock, locked);
 	wq_init(&qp->sq, &qp->hdr->sq, map + resp->sq_offset, cap->max_send_wr,
 		cap->max_send_sge, resp->sq_log2_entries,
 		resp->sq_log2_stride);
@@ -48,47 +71,139 @@ static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
 	return 0;
 }
 
-struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
-				struct ibv_qp_init_attr *attr)
+#define QP_INIT_ATTRS \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | \
+	 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+
+/* What the driver refuses, too, but with other errors on its way. */
+static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 {
-	struct softib_context *ctx = to_sctx(ibpd->context);
+	uint32_t flags = attr->qp_type == IBV_QPT_UD ?
+			 IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		break;
+	default:
+		return EOPNOTSUPP;
+	}
+	if (attr->comp_mask & ~QP_INIT_ATTRS)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+	    (attr->create_flags & ~flags))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    !softib_has_send_ops(attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+/* Either may have sizes that mean nothing in the attributes of its creation. */
+static void drop_caps(struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		memset(&attr->cap, 0, sizeof(attr->cap));
+	if (attr->qp_type == IBV_QPT_XRC_SEND || attr->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
+}
+
+struct ibv_qp *softib_create_qp_ex(struct ibv_context *ibctx,
+				   struct ibv_qp_init_attr_ex *attr)
+{
+	struct softib_context *ctx = to_sctx(ibctx);
 	struct usoftib_create_qp_resp resp = {};
-	struct ibv_create_qp cmd;
+	struct ibv_create_qp_ex cmd = {};
 	struct softib_qp *qp;
 	int ret;
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD) {
-		errno = EOPNOTSUPP;
+	ret = check_init_attr(attr);
+	if (ret) {
+		errno = ret;
 		return NULL;
 	}
+	drop_caps(attr);
 
-	qp = calloc(1, sizeof(*qp));
+	qp = qp_alloc(!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+		      !to_spd(attr->pd)->td);
 	if (!qp)
 		return NULL;
 
 	pthread_mutex_lock(&ctx->qp_mutex);
-	ret = ibv_cmd_create_qp(ibpd, &qp->vqp.qp, attr, &cmd, sizeof(cmd),
-				&resp.ibv_resp, sizeof(resp));
+	ret = ibv_cmd_create_qp_ex2(ibctx, &qp->vqp, attr, &cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp));
 	pthread_mutex_unlock(&ctx->qp_mutex);
 	if (ret)
 		goto err_free;
 
-	ret = qp_map(qp, &attr->cap, &resp.drv_payload, !to_spd(ibpd)->td);
+	ret = qp_map(qp, &attr->cap, &resp.drv_payload);
 	if (ret)
 		goto err_destroy;
 
 	qp->ops = softib_send_ops(attr->qp_type);
 	qp->sig_all = attr->sq_sig_all ? VMRI_SEND_SIGNALED : 0;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		softib_set_send_ops(qp, attr->send_ops_flags);
 	softib_cqs_attach_qp(qp);
 	return &qp->vqp.qp;
 
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:
-	free(qp);
+	qp_free(qp);
 	errno = ret;
 	return NULL;
+}
+
+struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
+				struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex attr_ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = ibpd,
+	};
+	struct ibv_qp *ibqp;
+
+	ibqp = softib_create_qp_ex(ibpd->context, &attr_ex);
+	if (ibqp)
+		attr->cap = attr_ex.cap;
+	return ibqp;
+}
+
+/* Another process' XRC target: it has no queues to be mapped. */
+struct ibv_qp *softib_open_qp(struct ibv_context *ibctx,
+			      struct ibv_qp_open_attr *attr)
+{
+	struct ib_uverbs_create_qp_resp resp;
+	struct ibv_open_qp cmd;
+	struct softib_qp *qp;
+	int ret;
+
+	qp = qp_alloc(true);
+	if (!qp)
+		return NULL;
+
+	ret = ibv_cmd_open_qp(ibctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd,
+			      sizeof(cmd), &resp, sizeof(resp));
+	if (ret) {
+		qp_free(qp);
+		errno = ret;
+		return NULL;
+	}
+	softib_cqs_attach_qp(qp);
+	return &qp->vqp.qp;
 }
 
 int softib_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
@@ -103,6 +218,8 @@ int softib_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 /* Forget what is posted: the hypervisor will not look at it. */
 static void wq_reset(struct softib_wq *wq)
 {
+	if (!wq->entries)
+		return;
 	softib_lock(&wq->lock);
 	wq->prod = ring_load(&wq->hdr->cons);
 	ring_store(&wq->hdr->prod, wq->prod);
@@ -142,9 +259,8 @@ int softib_destroy_qp(struct ibv_qp *ibqp)
 	if (ret)
 		return ret;
 
-	munmap(qp->hdr, qp->map_size);
-	softib_lock_destroy(&qp->sq.lock);
-	softib_lock_destroy(&qp->rq.lock);
-	free(qp);
+	if (qp->hdr)
+		munmap(qp->hdr, qp->map_size);
+	qp_free(qp);
 	return 0;
 }

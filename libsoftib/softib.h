@@ -73,6 +73,13 @@ struct softib_cq {
 	size_t			map_size;
 };
 
+struct softib_srq {
+	struct verbs_srq	vsrq;
+	struct softib_wq	wq;
+	uint32_t		number;
+	size_t			map_size;
+};
+
 struct softib_qp {
 	struct verbs_qp		vqp;
 	struct softib_wq	sq;
@@ -82,6 +89,8 @@ struct softib_qp {
 	uint32_t		max_inline;	/* bytes */
 	uint32_t		sq_start;	/* protected by sq.lock: sq.prod as
 						 * softib_sq_start() found it */
+	struct vmri_send_wqe	*wqe;		/* the same, as below: of ibv_wr_* */
+	int			wr_err;
 	struct vmri_qp_hdr	*hdr;
 	size_t			map_size;
 	struct list_node	send_entry;
@@ -111,6 +120,11 @@ static inline struct softib_ah *to_sah(struct ibv_ah *ibah)
 static inline struct softib_cq *to_scq(struct ibv_cq *ibcq)
 {
 	return container_of(ibcq, struct softib_cq, vcq.cq);
+}
+
+static inline struct softib_srq *to_ssrq(struct ibv_srq *ibsrq)
+{
+	return container_of(ibsrq, struct softib_srq, vsrq.srq);
 }
 
 static inline struct softib_qp *to_sqp(struct ibv_qp *ibqp)
@@ -190,10 +204,29 @@ void softib_cqs_clean_qp(struct softib_qp *qp);
 
 /* cqex.c: what ibv_start_poll() and ibv_wc_read_*() call. */
 void softib_cq_init_ex(struct softib_cq *cq, uint64_t wc_flags);
+/* srq.c */
+struct ibv_srq *softib_create_srq(struct ibv_pd *ibpd,
+				  struct ibv_srq_init_attr *attr);
+struct ibv_srq *softib_create_srq_ex(struct ibv_context *ibctx,
+				     struct ibv_srq_init_attr_ex *attr);
+int softib_destroy_srq(struct ibv_srq *ibsrq);
+int softib_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+		      int attr_mask);
+int softib_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
+int softib_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num);
+int softib_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
+struct ibv_xrcd *softib_open_xrcd(struct ibv_context *ibctx,
+				  struct ibv_xrcd_init_attr *attr);
+int softib_close_xrcd(struct ibv_xrcd *ibxrcd);
 
 /* qp.c */
 struct ibv_qp *softib_create_qp(struct ibv_pd *ibpd,
 				struct ibv_qp_init_attr *attr);
+struct ibv_qp *softib_create_qp_ex(struct ibv_context *ibctx,
+				   struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *softib_open_qp(struct ibv_context *ibctx,
+			      struct ibv_qp_open_attr *attr);
 int softib_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		    int attr_mask, struct ibv_qp_init_attr *init_attr);
 int softib_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
@@ -208,5 +241,19 @@ int softib_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr);
 int softib_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr);
+
+/*
+ * Put receives into @rq, which is a queue pair's or shared.  *@ring is set when
+ * somebody waits for them.
+ */
+int softib_post_recvs(struct softib_wq *rq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr, bool *ring);
+
+/* wr.c */
+
+/* Has this type of queue pair all these IBV_QP_EX_WITH_*? */
+bool softib_has_send_ops(enum ibv_qp_type type, uint64_t flags);
+/* Let a queue pair's owner call them. */
+void softib_set_send_ops(struct softib_qp *qp, uint64_t flags);
 
 #endif /* __SOFTIB_H__ */

@@ -5,7 +5,7 @@
  * The driver allocates the memory of every queue and the provider maps it at
  * the offset that the response names.  What lies in that memory is VMRI's
  * (vmri/ring.h).  The provider rings a doorbell by POST_SEND with no request on
- * the QP.
+ * the QP, or POST_SRQ_RECV with none on the SRQ.
  */
 #ifndef SOFTIB_ABI_USER_H
 #define SOFTIB_ABI_USER_H
@@ -54,6 +54,22 @@ struct softib_resize_cq_resp {
 	__u32 reserved;
 };
 
+struct softib_create_srq_resp {
+	__aligned_u64 mmap_offset;
+	__u32 mmap_size;
+	__u32 offset;			/* of the queue, bytes into the mapping */
+	__u32 handle;			/* VMRI's: the SRQ's number */
+	__u8 log2_entries;
+	__u8 log2_stride;
+	__u8 reserved[2];
+};
+
+/* A resize: the queue moves to another mapping, with all that is posted. */
+struct softib_modify_srq {
+	__aligned_u64 resp_addr;	/* of a struct softib_create_srq_resp */
+};
+
+/* No driver answers for an XRC target, which has nothing to be mapped. */
 struct softib_create_qp_resp {
 	__aligned_u64 mmap_offset;
 	__u32 mmap_size;

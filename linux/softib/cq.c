@@ -89,8 +89,6 @@ int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
-	refcount_set(&cq->refs, 1);
-	init_completion(&cq->unused);
 	cq->user = udata;
 	region = softib_cq_region(roundup_pow_of_two(attr->cqe));
 	if (!region)
@@ -112,8 +110,7 @@ int softib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			goto err_vmri;
 	}
 
-	/* One that VMRI has just destroyed may still stand there. */
-	ret = xa_err(xa_store_irq(&dev->cqs, cq->handle, cq, GFP_KERNEL));
+	ret = softib_ref_publish(&cq->ref, &dev->cqs, cq->handle);
 	if (ret)
 		goto err_vmri;
 	return 0;
@@ -137,38 +134,9 @@ int softib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	if (ret)
 		return ret;
 
-	xa_cmpxchg_irq(&dev->cqs, cq->handle, cq, NULL, 0);
-	softib_cq_put(cq);
-	wait_for_completion(&cq->unused);
+	softib_ref_retire(&cq->ref, &dev->cqs, cq->handle);
 	softib_region_destroy(cq->region);
 	return 0;
-}
-
-/**
- * softib_cq_get() - find a CQ, for the handler of an event
- * @dev:	device
- * @handle:	VMRI's
- *
- * Context: any.
- * Return: the CQ with a reference that keeps it from being destroyed, or NULL.
- */
-struct softib_cq *softib_cq_get(struct softib_dev *dev, u32 handle)
-{
-	struct softib_cq *cq;
-	unsigned long flags;
-
-	xa_lock_irqsave(&dev->cqs, flags);
-	cq = xa_load(&dev->cqs, handle);
-	if (cq)
-		refcount_inc(&cq->refs);
-	xa_unlock_irqrestore(&dev->cqs, flags);
-	return cq;
-}
-
-void softib_cq_put(struct softib_cq *cq)
-{
-	if (refcount_dec_and_test(&cq->refs))
-		complete(&cq->unused);
 }
 
 /* Tell the owner of a CQ that there is a completion that it asked for. */
@@ -181,13 +149,16 @@ void softib_cq_notify(struct softib_cq *cq)
 /* Have the processes' pollers fail from here on. */
 void softib_cqs_mark_dead(struct softib_dev *dev)
 {
-	struct softib_cq *cq;
+	struct softib_ref *ref;
 	unsigned long index;
 
 	xa_lock_irq(&dev->cqs);
-	xa_for_each(&dev->cqs, index, cq)
+	xa_for_each(&dev->cqs, index, ref) {
+		struct softib_cq *cq = softib_cq_of(ref);
+
 		if (cq->user)
 			WRITE_ONCE(cq->hdr->dead, 1);
+	}
 	xa_unlock_irq(&dev->cqs);
 }
 
@@ -235,7 +206,7 @@ int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 
 		/* Not the last one's?  None: destroyed, see softib_cq_clean(). */
 		if (!qp || qp->ibqp.qp_num != cqe->qpn)
-			qp = xa_load(&dev->qps, cqe->qpn);
+			qp = softib_qp_of(xa_load(&dev->qps, cqe->qpn));
 		if (qp)
 			softib_cqe_to_wc(cqe, qp, &wc[n++]);
 	}

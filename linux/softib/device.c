@@ -10,6 +10,11 @@
 
 #define SOFTIB_CA_ACK_DELAY	15	/* 4.096 us * 2^15: a CPU that waits */
 #define SOFTIB_SUBNET_TIMEOUT	18
+#define SOFTIB_PART_ID		1
+/* What ib_mad takes of each for the management queue pairs. */
+#define SOFTIB_MAD_QPS		2
+#define SOFTIB_MAD_CQS		1
+#define SOFTIB_MAD_PDS		1
 #define SOFTIB_MAX_AH		0x100000	/* they cost memory only */
 
 /* What the clock of the completions says now, to a process that asks. */
@@ -40,23 +45,29 @@ static int softib_query_device(struct ib_device *ibdev,
 		.max_mr_size = attr->max_mr_size,
 		.page_size_cap = VMRI_PAGE_SIZE,
 		.vendor_id = SOFTIB_VENDOR_ID,
+		.vendor_part_id = SOFTIB_PART_ID,
 		.hw_ver = VMRI_ABI_VERSION,
-		.max_qp = attr->max_qp,
+		.max_qp = attr->max_qp - SOFTIB_MAD_QPS,
 		.max_qp_wr = attr->max_qp_wr,
 		.device_cap_flags = IB_DEVICE_MEM_WINDOW |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IB_DEVICE_BAD_PKEY_CNTR |
+				    IB_DEVICE_BAD_QKEY_CNTR |
 				    IB_DEVICE_CURR_QP_STATE_MOD |
 				    IB_DEVICE_PORT_ACTIVE_EVENT |
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
+				    IB_DEVICE_SRQ_RESIZE |
+				    IB_DEVICE_XRC |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_FLUSH_GLOBAL |
 				    IB_DEVICE_ATOMIC_WRITE,
-		.kernel_cap_flags = IBK_LOCAL_DMA_LKEY,
+		.kernel_cap_flags = IBK_LOCAL_DMA_LKEY |
+				    IBK_BLOCK_MULTICAST_LOOPBACK,
 		.max_send_sge = attr->max_sge,
 		.max_recv_sge = attr->max_sge,
 		.max_sge_rd = attr->max_sge,
-		.max_cq = attr->max_cq,
+		.max_cq = attr->max_cq - SOFTIB_MAD_CQS,
 		.max_cqe = attr->max_cqe,
 		.max_mr = attr->max_mr,
 		.max_mw = attr->max_mw,
@@ -64,7 +75,10 @@ static int softib_query_device(struct ib_device *ibdev,
 		.max_mcast_qp_attach = attr->max_mcg_qp,
 		.max_total_mcast_qp_attach = attr->max_mcg_qp,
 		.max_fast_reg_page_list_len = attr->max_fast_frames,
-		.max_pd = attr->max_pd,
+		.max_pd = attr->max_pd - SOFTIB_MAD_PDS,
+		.max_srq = attr->max_srq,
+		.max_srq_wr = attr->max_srq_wr,
+		.max_srq_sge = attr->max_srq_sge,
 		.max_qp_rd_atom = attr->max_rd_atomic,
 		.max_qp_init_rd_atom = attr->max_rd_atomic,
 		.max_res_rd_atom = attr->max_rd_atomic * attr->max_qp,
@@ -83,10 +97,13 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 			     struct ib_port_attr *props)
 {
 	struct softib_dev *dev = to_softib_dev(ibdev);
+	struct vmri_counters counters;
 	struct vmri_dev_attr attr;
 	int ret;
 
 	ret = softib_call(dev, VMRI_OP_dev_query, &attr);
+	if (!ret)
+		ret = softib_call(dev, VMRI_OP_dev_counters, &counters);
 	if (ret)
 		return ret;
 
@@ -102,6 +119,8 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 	props->gid_tbl_len = 1;
 	props->pkey_tbl_len = 1;
 	props->max_msg_sz = attr.max_msg_size;
+	props->bad_pkey_cntr = counters.pkey_violations;
+	props->qkey_viol_cntr = counters.qkey_violations;
 	props->lid = attr.lid;
 	props->sm_lid = attr.sm_lid;
 	props->max_vl_num = 1;
@@ -207,18 +226,22 @@ static const struct ib_device_ops softib_ops = {
 	.alloc_mw = softib_alloc_mw,
 	.alloc_pd = softib_alloc_pd,
 	.alloc_ucontext = softib_alloc_ucontext,
+	.alloc_xrcd = softib_alloc_xrcd,
 	.attach_mcast = softib_attach_mcast,
 	.create_ah = softib_create_ah,
 	.create_cq = softib_create_cq,
 	.create_qp = softib_create_qp,
+	.create_srq = softib_create_srq,
 	.create_user_ah = softib_create_ah,
 	.dealloc_mw = softib_dealloc_mw,
 	.dealloc_pd = softib_dealloc_pd,
 	.dealloc_ucontext = softib_dealloc_ucontext,
+	.dealloc_xrcd = softib_dealloc_xrcd,
 	.dereg_mr = softib_dereg_mr,
 	.destroy_ah = softib_destroy_ah,
 	.destroy_cq = softib_destroy_cq,
 	.destroy_qp = softib_destroy_qp,
+	.destroy_srq = softib_destroy_srq,
 	.detach_mcast = softib_detach_mcast,
 	.disassociate_ucontext = softib_disassociate_ucontext,
 	.fill_res_cq_entry = softib_fill_res_cq_entry,
@@ -236,9 +259,11 @@ static const struct ib_device_ops softib_ops = {
 	.modify_device = softib_modify_device,
 	.modify_port = softib_modify_port,
 	.modify_qp = softib_modify_qp,
+	.modify_srq = softib_modify_srq,
 	.poll_cq = softib_poll_cq,
 	.post_recv = softib_post_recv,
 	.post_send = softib_post_send,
+	.post_srq_recv = softib_post_srq_recv,
 	.process_mad = softib_process_mad,
 	.query_ah = softib_query_ah,
 	.query_device = softib_query_device,
@@ -246,6 +271,7 @@ static const struct ib_device_ops softib_ops = {
 	.query_pkey = softib_query_pkey,
 	.query_port = softib_query_port,
 	.query_qp = softib_query_qp,
+	.query_srq = softib_query_srq,
 	.reg_user_mr = softib_reg_user_mr,
 	.req_notify_cq = softib_req_notify_cq,
 	.rereg_user_mr = softib_rereg_user_mr,
@@ -256,7 +282,9 @@ static const struct ib_device_ops softib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, softib_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, softib_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, softib_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, softib_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, softib_ucontext, ibuctx),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, softib_xrcd, ibxrcd),
 };
 
 /**
@@ -275,8 +303,9 @@ int softib_device_register(struct softib_dev *dev)
 	ibdev->num_comp_vectors = dev->num_eqs;
 	ibdev->local_dma_lkey = VMRI_LKEY_FRAMES;
 	ibdev->dev.parent = &dev->xdev->dev;
-	/* A process' doorbell. */
-	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	/* A process' doorbells. */
+	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+				  BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 	strscpy(ibdev->node_desc, "SoftIB", sizeof(ibdev->node_desc));
 	dev->port_cap_flags = IB_PORT_SYS_IMAGE_GUID_SUP;
 

@@ -23,17 +23,17 @@
 
 static void softib_completion_event(struct softib_dev *dev, u32 handle)
 {
-	struct softib_cq *cq = softib_cq_get(dev, handle);
+	struct softib_ref *ref = softib_ref_get(&dev->cqs, handle);
 
-	if (!cq)
+	if (!ref)
 		return;
-	softib_cq_notify(cq);
-	softib_cq_put(cq);
+	softib_cq_notify(softib_cq_of(ref));
+	softib_ref_put(ref);
 }
 
 static void softib_cq_error_event(struct softib_dev *dev, u32 handle)
 {
-	struct softib_cq *cq = softib_cq_get(dev, handle);
+	struct softib_cq *cq = softib_cq_of(softib_ref_get(&dev->cqs, handle));
 	struct ib_event ev = { .device = &dev->ibdev };
 
 	if (!cq)
@@ -43,12 +43,28 @@ static void softib_cq_error_event(struct softib_dev *dev, u32 handle)
 		ev.element.cq = &cq->ibcq;
 		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
 	}
-	softib_cq_put(cq);
+	softib_ref_put(&cq->ref);
+}
+
+static void softib_srq_event(struct softib_dev *dev, enum ib_event_type type,
+			     u32 handle)
+{
+	struct softib_srq *srq =
+		softib_srq_of(softib_ref_get(&dev->srqs, handle));
+	struct ib_event ev = { .device = &dev->ibdev, .event = type };
+
+	if (!srq)
+		return;
+	if (srq->ibsrq.event_handler) {
+		ev.element.srq = &srq->ibsrq;
+		srq->ibsrq.event_handler(&ev, srq->ibsrq.srq_context);
+	}
+	softib_ref_put(&srq->ref);
 }
 
 static void softib_qp_event(struct softib_dev *dev, unsigned int type, u32 qpn)
 {
-	struct softib_qp *qp = softib_qp_get(dev, qpn);
+	struct softib_qp *qp = softib_qp_of(softib_ref_get(&dev->qps, qpn));
 
 	if (!qp)
 		return;
@@ -56,7 +72,7 @@ static void softib_qp_event(struct softib_dev *dev, unsigned int type, u32 qpn)
 		softib_qp_run(qp);
 	else
 		softib_qp_later(qp, type);
-	softib_qp_put(qp);
+	softib_ref_put(&qp->ref);
 }
 
 static void softib_port_event(struct softib_dev *dev, enum ib_event_type type)
@@ -90,6 +106,12 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 	case VMRI_EVENT_SQ_DRAINED:
 	case VMRI_EVENT_QP_LAST_WQE_REACHED:
 		softib_qp_event(dev, ev->type, ev->id);
+		break;
+	case VMRI_EVENT_SRQ_ERR:
+		softib_srq_event(dev, IB_EVENT_SRQ_ERR, ev->id);
+		break;
+	case VMRI_EVENT_SRQ_LIMIT:
+		softib_srq_event(dev, IB_EVENT_SRQ_LIMIT_REACHED, ev->id);
 		break;
 	case VMRI_EVENT_PORT_ACTIVE:
 		softib_port_event(dev, IB_EVENT_PORT_ACTIVE);

@@ -68,18 +68,21 @@ void softib_flush_qp(struct softib_qp *qp)
 			VMRI_WC_OP_SEND);
 	softib_flush_wq(qp, &qp->rq, to_softib_cq(qp->ibqp.recv_cq),
 			VMRI_WC_OP_RECV);
+	/* Who drains one that shares its receives waits for this. */
+	if (qp->ibqp.srq)
+		softib_qp_later(qp, VMRI_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /* The same for all QPs of the kernel, by and by. */
 void softib_flush_all(struct softib_dev *dev)
 {
-	struct softib_qp *qp;
+	struct softib_ref *ref;
 	unsigned long index;
 
 	xa_lock_irq(&dev->qps);
-	xa_for_each(&dev->qps, index, qp)
-		if (!qp->user)
-			softib_qp_later(qp, SOFTIB_QP_FLUSH);
+	xa_for_each(&dev->qps, index, ref)
+		if (!softib_qp_of(ref)->user)
+			softib_qp_later(softib_qp_of(ref), SOFTIB_QP_FLUSH);
 	xa_unlock_irq(&dev->qps);
 }
 
@@ -115,17 +118,17 @@ static void softib_finish_user(struct softib_dev *dev, u32 qpn)
  */
 void softib_finish_users(struct softib_dev *dev)
 {
-	struct softib_qp *qp;
+	struct softib_ref *ref;
 	unsigned long index;
 
-	xa_for_each(&dev->qps, index, qp) {
+	xa_for_each(&dev->qps, index, ref) {
 		/* It may be destroyed meanwhile. */
-		qp = softib_qp_get(dev, index);
-		if (!qp)
+		ref = softib_ref_get(&dev->qps, index);
+		if (!ref)
 			continue;
-		if (qp->user)
+		if (softib_qp_of(ref)->user)
 			softib_finish_user(dev, index);
-		softib_qp_put(qp);
+		softib_ref_put(ref);
 	}
 	softib_settle(dev);
 }

@@ -30,12 +30,14 @@ static int softib_errno(long ret)
 	case -EEXIST:
 	case -ENODEV:
 	case -EINVAL:
-	case -ENOSPC:
 	case -EOPNOTSUPP:
 	case -EINPROGRESS:
 		return ret;
 	case -ENOSYS:
 		return -EOPNOTSUPP;
+	case -ENOSPC:
+		/* A limit that dom0 has set: to verbs, no resources. */
+		return -ENOMEM;
 	default:
 		return -EIO;
 	}
@@ -106,6 +108,14 @@ int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg)
 int softib_schedule(struct softib_dev *dev, u32 qpn)
 {
 	long ret = softib_hypercall(dev, VMRI_OP_schedule, qpn);
+
+	return ret == VMRI_SCHEDULE_MORE ? ret : softib_errno(ret);
+}
+
+/* The same for who waits for receives of an SRQ. */
+int softib_srq_schedule(struct softib_dev *dev, u32 handle)
+{
+	long ret = softib_hypercall(dev, VMRI_OP_srq_schedule, handle);
 
 	return ret == VMRI_SCHEDULE_MORE ? ret : softib_errno(ret);
 }

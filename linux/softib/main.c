@@ -102,6 +102,7 @@ static void softib_stop(struct softib_dev *dev)
 	struct vmri_dev_attr attr;
 
 	softib_qps_mark_dead(dev);
+	softib_srqs_mark_dead(dev);
 	softib_finish_users(dev);
 	softib_cqs_mark_dead(dev);
 	/* Kernel users will wait for what they have posted. */
@@ -128,6 +129,7 @@ static struct softib_dev *softib_alloc(struct xenbus_device *xdev)
 	dev->xdev = xdev;
 	spin_lock_init(&dev->port_lock);
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	softib_commands_init(&dev->commands);
 	return dev;
@@ -136,6 +138,7 @@ static struct softib_dev *softib_alloc(struct xenbus_device *xdev)
 static void softib_free(struct softib_dev *dev)
 {
 	xa_destroy(&dev->cqs);
+	xa_destroy(&dev->srqs);
 	xa_destroy(&dev->qps);
 	cleanup_srcu_struct(&dev->calls);
 	ib_dealloc_device(&dev->ibdev);

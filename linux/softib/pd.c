@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SoftIB: contexts of processes, and protection domains.
+ * SoftIB: contexts of processes, protection domains and XRC domains.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -61,4 +61,42 @@ int softib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	return softib_destroy(to_softib_dev(ibpd->device), VMRI_OP_pd_destroy,
 			      to_softib_pd(ibpd)->handle);
+}
+
+/*
+ * XRC targets are not created in a protection domain: keys in the requests that
+ * they serve are those of the SRQ that each request names.  VMRI wants one
+ * nevertheless, so it gets one in which there is nothing.
+ */
+int softib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibxrcd->device);
+	struct softib_xrcd *xrcd = to_softib_xrcd(ibxrcd);
+	struct vmri_object cmd = {};
+	int ret;
+
+	ret = softib_command(dev, VMRI_OP_pd_create, &cmd, &cmd.handle);
+	if (ret)
+		return ret;
+	xrcd->pd = cmd.handle;
+
+	cmd.handle = 0;
+	ret = softib_command(dev, VMRI_OP_xrcd_create, &cmd, &cmd.handle);
+	if (ret)
+		softib_destroy(dev, VMRI_OP_pd_destroy, xrcd->pd);
+	else
+		xrcd->handle = cmd.handle;
+	return ret;
+}
+
+int softib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct softib_dev *dev = to_softib_dev(ibxrcd->device);
+	struct softib_xrcd *xrcd = to_softib_xrcd(ibxrcd);
+	int ret;
+
+	ret = softib_destroy(dev, VMRI_OP_xrcd_destroy, xrcd->handle);
+	if (ret)
+		return ret;
+	return softib_destroy(dev, VMRI_OP_pd_destroy, xrcd->pd);
 }

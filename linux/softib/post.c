@@ -279,9 +279,18 @@ static int softib_put_recv(struct softib_wq *rq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-/* The same for a list; *@ring: somebody waits for them. */
-static int softib_put_recvs(struct softib_wq *rq, const struct ib_recv_wr *wr,
-			    const struct ib_recv_wr **bad_wr, bool *ring)
+/**
+ * softib_put_recvs() - post a list to a receive queue, a QP's or shared
+ * @rq:		queue of the kernel
+ * @wr:		list
+ * @bad_wr:	set to what the error is about
+ * @ring:	set: does somebody wait for receives?
+ *
+ * Context: any.
+ * Return: 0 or a negative errno.
+ */
+int softib_put_recvs(struct softib_wq *rq, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr, bool *ring)
 {
 	unsigned long flags;
 	int ret = 0;

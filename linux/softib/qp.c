@@ -19,6 +19,8 @@
 static_assert(IB_QPT_RC == (int)VMRI_QPT_RC &&
 	      IB_QPT_UC == (int)VMRI_QPT_UC &&
 	      IB_QPT_UD == (int)VMRI_QPT_UD);
+static_assert(IB_QPT_XRC_INI == (int)VMRI_QPT_XRC_INI &&
+	      IB_QPT_XRC_TGT == (int)VMRI_QPT_XRC_TGT);
 static_assert(IB_QPT_SMI == (int)VMRI_QPT_SMI &&
 	      IB_QPT_GSI == (int)VMRI_QPT_GSI);
 
@@ -61,7 +63,8 @@ static u32 softib_frames(const struct softib_dev *dev, u32 sges, bool user)
 static u32 softib_indirect_entries(enum ib_qp_type type,
 				   const struct softib_wq_layout *l, u32 sges)
 {
-	u32 frames = 2 * sges + (type == IB_QPT_RC ? SOFTIB_RC_FRAMES : 0);
+	bool connected = type == IB_QPT_RC || type == IB_QPT_UC;
+	u32 frames = 2 * sges + (connected ? SOFTIB_RC_FRAMES : 0);
 
 	return softib_wq_indirect(l, frames);
 }
@@ -102,7 +105,9 @@ static void softib_layout(const struct softib_dev *dev,
 	const struct ib_qp_cap *cap = &init->cap;
 
 	memset(l, 0, sizeof(*l));
-	l->size = VMRI_RING_OFFSET;
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		return;
+	l->size = sizeof(struct vmri_qp_hdr);
 
 	softib_layout_sq(dev, cap, user, l);
 	softib_layout_rq(dev, cap, user, l);
@@ -159,8 +164,8 @@ static int softib_qp_init(struct softib_qp *qp, struct softib_layout *l)
 	int ret;
 
 	INIT_WORK(&qp->work, softib_qp_work);
-	refcount_set(&qp->refs, 1);
-	init_completion(&qp->unused);
+	if (!l->size)
+		return 0;
 
 	qp->region = softib_region_create(l->size);
 	if (!qp->region)
@@ -175,21 +180,50 @@ static int softib_qp_init(struct softib_qp *qp, struct softib_layout *l)
 	return ret;
 }
 
+/* What VMRI is to know of what the QP uses. */
+static void softib_qp_name_objects(struct softib_qp *qp,
+				   const struct ib_qp_init_attr *init,
+				   struct vmri_qp_create *cmd)
+{
+	struct softib_dev *dev = to_softib_dev(qp->ibqp.device);
+	struct softib_xrcd *xrcd;
+
+	if (init->qp_type == IB_QPT_XRC_TGT) {
+		xrcd = to_softib_xrcd(init->xrcd);
+		cmd->pd = xrcd->pd;
+		cmd->xrcd = xrcd->handle;
+		cmd->eq = dev->eqs[0].handle;
+		return;
+	}
+
+	cmd->frames = softib_region_frames(qp->region);
+	cmd->pd = to_softib_pd(qp->ibqp.pd)->handle;
+	cmd->send_cq = to_softib_cq(init->send_cq)->handle;
+	cmd->eq = to_softib_cq(init->send_cq)->eq;
+	if (init->qp_type != IB_QPT_XRC_INI)
+		cmd->recv_cq = to_softib_cq(init->recv_cq)->handle;
+	if (init->srq)
+		cmd->srq = to_softib_srq(init->srq)->handle;
+}
+
+static u32 softib_qp_flags(const struct softib_qp *qp,
+			   const struct ib_qp_init_attr *init)
+{
+	u32 flags = qp->user ? 0 : VMRI_QPF_KERNEL;
+
+	if (init->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		flags |= VMRI_QPF_BLOCK_LOOPBACK;
+	return flags;
+}
+
 static int softib_qp_register(struct softib_qp *qp,
 			      const struct ib_qp_init_attr *init,
 			      const struct softib_layout *l)
 {
 	struct softib_dev *dev = to_softib_dev(qp->ibqp.device);
-	struct softib_cq *scq = to_softib_cq(init->send_cq);
-	struct softib_cq *rcq = to_softib_cq(init->recv_cq);
 	struct vmri_qp_create cmd = {
-		.frames = softib_region_frames(qp->region),
-		.pd = to_softib_pd(qp->ibqp.pd)->handle,
-		.send_cq = scq->handle,
-		.recv_cq = rcq->handle,
-		.eq = scq->eq,
 		.type = init->qp_type,
-		.flags = qp->user ? 0 : VMRI_QPF_KERNEL,
+		.flags = softib_qp_flags(qp, init),
 		.sq_offset = l->sq.offset,
 		.rq_offset = l->rq.offset,
 		.ind_offset = l->ind_offset,
@@ -197,6 +231,7 @@ static int softib_qp_register(struct softib_qp *qp,
 	};
 	int ret;
 
+	softib_qp_name_objects(qp, init, &cmd);
 	if (l->sq.entries) {
 		cmd.sq_log2_entries = ilog2(l->sq.entries);
 		cmd.sq_log2_stride = ilog2(l->sq.stride);
@@ -247,27 +282,50 @@ static int softib_qp_share(struct softib_qp *qp, const struct softib_layout *l,
 	return softib_respond(udata, &resp, sizeof(resp));
 }
 
-static int softib_check_init(const struct softib_dev *dev,
-			     const struct ib_qp_init_attr *init, bool user)
+/*
+ * The kernel sends no XRC requests: they cannot say which SRQ they are for.
+ * Flags that change what a QP does are refused rather than ignored.
+ */
+static int softib_check_type(const struct ib_qp_init_attr *init, bool user)
 {
+	u32 flags = init->qp_type == IB_QPT_UD ?
+		    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK : 0;
+
+	if ((init->create_flags & ~flags) || init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+
 	switch (init->qp_type) {
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
-		break;
+		return init->send_cq && init->recv_cq ? 0 : -EINVAL;
 	case IB_QPT_SMI:
 	case IB_QPT_GSI:
-		if (user || init->port_num != SOFTIB_PORT)
+		if (user || init->port_num != SOFTIB_PORT || init->srq)
 			return -EINVAL;
-		break;
+		return init->send_cq && init->recv_cq ? 0 : -EINVAL;
+	case IB_QPT_XRC_INI:
+		if (!user)
+			return -EOPNOTSUPP;
+		return init->send_cq && !init->srq ? 0 : -EINVAL;
+	case IB_QPT_XRC_TGT:
+		return init->xrcd ? 0 : -EINVAL;
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (init->create_flags || init->srq || init->rwq_ind_tbl)
-		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
-		return -EINVAL;
-	return softib_check_cap(dev, &init->cap);
+}
+
+/* Sizes of queues that this type of QP does not have say nothing. */
+static void softib_drop_caps(struct ib_qp_init_attr *init)
+{
+	struct ib_qp_cap *cap = &init->cap;
+
+	if (init->qp_type == IB_QPT_XRC_TGT) {
+		memset(cap, 0, sizeof(*cap));
+	} else if (init->srq || init->qp_type == IB_QPT_XRC_INI) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+	}
 }
 
 /* What the QP can do, which is no less than what was asked for. */
@@ -292,11 +350,16 @@ int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	struct softib_layout l;
 	int ret;
 
-	ret = softib_check_init(dev, init, udata);
+	ret = softib_check_type(init, udata);
+	if (ret)
+		return ret;
+	softib_drop_caps(init);
+	ret = softib_check_cap(dev, &init->cap);
 	if (ret)
 		return ret;
 
-	qp->user = udata;
+	/* ib_core shares a target among processes: it creates it for none. */
+	qp->user = udata || init->qp_type == IB_QPT_XRC_TGT;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->state = IB_QPS_RESET;
 	softib_layout(dev, init, qp->user, &l);
@@ -309,14 +372,13 @@ int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	if (ret)
 		goto err_free;
 
-	if (qp->user) {
+	if (udata) {
 		ret = softib_qp_share(qp, &l, udata);
 		if (ret)
 			goto err_vmri;
 	}
 
-	/* One that VMRI has just destroyed may still stand there. */
-	ret = xa_err(xa_store_irq(&dev->qps, ibqp->qp_num, qp, GFP_KERNEL));
+	ret = softib_ref_publish(&qp->ref, &dev->qps, ibqp->qp_num);
 	if (ret)
 		goto err_vmri;
 	return 0;
@@ -333,8 +395,25 @@ err_free:
 
 static void softib_qp_mark_dead(struct softib_qp *qp)
 {
+	if (!qp->hdr)
+		return;
 	WRITE_ONCE(qp->hdr->sq.dead, 1);
 	WRITE_ONCE(qp->hdr->rq.dead, 1);
+}
+
+/**
+ * softib_qp_clean_cqs() - drop what a QP has left in its CQs
+ * @qp:		a QP to which VMRI writes no more completions
+ */
+void softib_qp_clean_cqs(struct softib_qp *qp)
+{
+	struct ib_qp *ibqp = &qp->ibqp;
+
+	if (qp->user)
+		return;
+	softib_cq_clean(to_softib_cq(ibqp->send_cq), ibqp->qp_num);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		softib_cq_clean(to_softib_cq(ibqp->recv_cq), ibqp->qp_num);
 }
 
 int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
@@ -348,13 +427,9 @@ int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	if (ret)
 		return ret;
 
-	xa_cmpxchg_irq(&dev->qps, ibqp->qp_num, qp, NULL, 0);
-	softib_qp_put(qp);
-	wait_for_completion(&qp->unused);
+	softib_ref_retire(&qp->ref, &dev->qps, ibqp->qp_num);
 	cancel_work_sync(&qp->work);
-	softib_cq_clean(to_softib_cq(ibqp->send_cq), ibqp->qp_num);
-	if (ibqp->recv_cq != ibqp->send_cq)
-		softib_cq_clean(to_softib_cq(ibqp->recv_cq), ibqp->qp_num);
+	softib_qp_clean_cqs(qp);
 	softib_qp_free(qp);
 	return 0;
 }
@@ -362,44 +437,17 @@ int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 /* Have the processes' posts fail from here on. */
 void softib_qps_mark_dead(struct softib_dev *dev)
 {
-	struct softib_qp *qp;
+	struct softib_ref *ref;
 	unsigned long index;
 
 	xa_lock_irq(&dev->qps);
-	xa_for_each(&dev->qps, index, qp)
-		if (qp->user)
-			softib_qp_mark_dead(qp);
+	xa_for_each(&dev->qps, index, ref)
+		if (softib_qp_of(ref)->user)
+			softib_qp_mark_dead(softib_qp_of(ref));
 	xa_unlock_irq(&dev->qps);
 }
 
 /* ---- events ---- */
-
-/**
- * softib_qp_get() - find a QP, for the handler of an event
- * @dev:	device
- * @qpn:	number
- *
- * Context: any.
- * Return: the QP with a reference that keeps it from being destroyed, or NULL.
- */
-struct softib_qp *softib_qp_get(struct softib_dev *dev, u32 qpn)
-{
-	struct softib_qp *qp;
-	unsigned long flags;
-
-	xa_lock_irqsave(&dev->qps, flags);
-	qp = xa_load(&dev->qps, qpn);
-	if (qp)
-		refcount_inc(&qp->refs);
-	xa_unlock_irqrestore(&dev->qps, flags);
-	return qp;
-}
-
-void softib_qp_put(struct softib_qp *qp)
-{
-	if (refcount_dec_and_test(&qp->refs))
-		complete(&qp->unused);
-}
 
 /**
  * softib_qp_later() - do something about a QP where one may sleep

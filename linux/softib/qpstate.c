@@ -67,10 +67,7 @@ static void softib_qp_enter(struct softib_qp *qp, enum ib_qp_state state)
 {
 	WRITE_ONCE(qp->state, state);
 	if (state == IB_QPS_RESET && !qp->user) {
-		softib_cq_clean(to_softib_cq(qp->ibqp.send_cq),
-				qp->ibqp.qp_num);
-		softib_cq_clean(to_softib_cq(qp->ibqp.recv_cq),
-				qp->ibqp.qp_num);
+		softib_qp_clean_cqs(qp);
 		softib_wq_reset(&qp->sq);
 		softib_wq_reset(&qp->rq);
 	}
@@ -148,6 +145,7 @@ int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		.qp_context = ibqp->qp_context,
 		.send_cq = ibqp->send_cq,
 		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
 		.cap = qp->cap,
 		.sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR :
 					     IB_SIGNAL_REQ_WR,

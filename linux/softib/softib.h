@@ -6,16 +6,17 @@
  * =======
  *   softib_lifecycle (main.c)	who tears a device down: the backend that closes,
  *				the removal of the driver, or a reboot.
+ *   srq->lock			who modifies a shared receive queue.
  *   dev->port_lock		what modify_port and modify_device change.
  *   cq->resize_lock		a CQ's change of size, command and all.
- *   qp->sq.lock, qp->rq.lock	posting to a queue of the kernel.
+ *   softib_wq.lock		posting to a queue of the kernel.
  *   cq->lock			polling and arming a queue of the kernel.
- *   dev->cqs, dev->qps		the xarrays' own locks: lookup by number.
+ *   dev->cqs, srqs, qps	the xarrays' own locks: lookup by number.
  *   dev->commands.lock		results of commands that Xen answered later.
  *   dev->calls (SRCU)		hypercalls; see softib_settle().
  *
- * softib_lifecycle and resize_lock are mutexes, neither taken inside the other;
- * the rest are spinlocks that interrupts may take.
+ * softib_lifecycle, srq->lock and resize_lock are mutexes, none taken inside
+ * another; the rest are spinlocks that interrupts may take.
  * A work queue's lock is taken before a completion queue's, and an xarray's lock
  * is the innermost.  No spinlock is held over a callback into ib_core or over a
  * hypercall.
@@ -76,8 +77,9 @@ struct softib_dev {
 	u32 port_cap_flags;
 
 	struct workqueue_struct *wq;	/* QPs' events and the rest of their runs */
-	struct xarray cqs;		/* handle -> struct softib_cq */
-	struct xarray qps;		/* QPN -> struct softib_qp */
+	struct xarray cqs;		/* handle -> struct softib_cq.ref */
+	struct xarray srqs;		/* handle -> struct softib_srq.ref */
+	struct xarray qps;		/* QPN -> struct softib_qp.ref */
 	struct softib_commands commands;
 
 	unsigned int num_eqs;
@@ -86,6 +88,12 @@ struct softib_dev {
 
 struct softib_ucontext {
 	struct ib_ucontext ibuctx;
+};
+
+/* Keeps an object while the handler of an event uses it. */
+struct softib_ref {
+	refcount_t count;
+	struct completion unused;
 };
 
 /* Memory that this guest and VMRI share, and perhaps one of its processes. */
@@ -112,6 +120,13 @@ struct softib_eq {
 struct softib_pd {
 	struct ib_pd ibpd;
 	u32 handle;
+};
+
+/* Its targets reach memory by SRQs; they have a protection domain of their own. */
+struct softib_xrcd {
+	struct ib_xrcd ibxrcd;
+	u32 handle;
+	u32 pd;
 };
 
 struct softib_ah {
@@ -149,8 +164,7 @@ struct softib_cq {
 	bool resizing;			/* nobody may poll or arm */
 	u32 wish;			/* VMRI_ARM_* that came meanwhile */
 
-	refcount_t refs;		/* event handlers; see softib_cq_get() */
-	struct completion unused;
+	struct softib_ref ref;		/* in dev->cqs */
 };
 
 /* How a queue lies in its region. */
@@ -190,7 +204,28 @@ struct softib_wq {
 	u32 max_frames;			/* entries that a slot holds */
 	u32 prod;
 	u32 cons;			/* as last seen */
+	bool frozen;			/* it moves: nothing can be posted */
 	struct softib_indirect ind;
+};
+
+struct softib_srq_layout {
+	struct softib_wq_layout wq;
+	u32 ind_entries;		/* a power of two; of the kernel's */
+	size_t ind_offset;		/* bytes */
+	size_t size;
+};
+
+struct softib_srq {
+	struct ib_srq ibsrq;
+	struct mutex lock;		/* modifying: region and layout */
+	struct softib_region *region;
+	struct softib_srq_layout layout;
+	u32 handle;
+	u32 max_sge;			/* of a request by its poster */
+	bool user;
+	struct softib_wq wq;
+	struct work_struct work;	/* the rest of a run */
+	struct softib_ref ref;		/* in dev->srqs */
 };
 
 /* Bits of softib_qp.pending besides VMRI_EVENT_*. */
@@ -209,8 +244,7 @@ struct softib_qp {
 
 	unsigned long pending;		/* bits for the work to look at */
 	struct work_struct work;
-	refcount_t refs;		/* event handlers; see softib_qp_get() */
-	struct completion unused;
+	struct softib_ref ref;		/* in dev->qps */
 };
 
 static inline struct softib_dev *to_softib_dev(struct ib_device *ibdev)
@@ -238,6 +272,16 @@ static inline struct softib_cq *to_softib_cq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct softib_cq, ibcq);
 }
 
+static inline struct softib_srq *to_softib_srq(struct ib_srq *ibsrq)
+{
+	return container_of(ibsrq, struct softib_srq, ibsrq);
+}
+
+static inline struct softib_xrcd *to_softib_xrcd(struct ib_xrcd *ibxrcd)
+{
+	return container_of(ibxrcd, struct softib_xrcd, ibxrcd);
+}
+
 static inline struct softib_qp *to_softib_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct softib_qp, ibqp);
@@ -245,12 +289,13 @@ static inline struct softib_qp *to_softib_qp(struct ib_qp *ibqp)
 
 /*
  * hcall.c: the only place that calls Xen.  Results are 0 or a negative errno of
- * Linux.  softib_call() and softib_schedule() may be used in any context and
+ * Linux.  softib_call() and softib_*schedule() may be used in any context and
  * never wait; softib_command() and softib_destroy() may sleep.
  */
 int softib_version(unsigned int hypercall, struct vmri_version *version);
 int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg);
 int softib_schedule(struct softib_dev *dev, u32 qpn);
+int softib_srq_schedule(struct softib_dev *dev, u32 handle);
 int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
 		   const u32 *id);
 int softib_destroy(struct softib_dev *dev, unsigned int cmd, u32 handle);
@@ -266,6 +311,12 @@ int softib_eqs_create(struct softib_dev *dev);
 void softib_eqs_destroy(struct softib_dev *dev);
 const struct cpumask *softib_get_vector_affinity(struct ib_device *ibdev,
 						 int vector);
+
+/* ref.c */
+int softib_ref_publish(struct softib_ref *ref, struct xarray *objects, u32 id);
+void softib_ref_retire(struct softib_ref *ref, struct xarray *objects, u32 id);
+struct softib_ref *softib_ref_get(struct xarray *objects, u32 id);
+void softib_ref_put(struct softib_ref *ref);
 
 /* mmap.c */
 struct softib_region *softib_region_create(size_t size);
@@ -285,6 +336,8 @@ void softib_dealloc_ucontext(struct ib_ucontext *ibuctx);
 void softib_disassociate_ucontext(struct ib_ucontext *ibuctx);
 int softib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int softib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int softib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int softib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* ah.c */
 int softib_av_from_attr(const struct rdma_ah_attr *attr, struct vmri_av *av);
@@ -327,21 +380,28 @@ void softib_cq_use(struct softib_cq *cq, struct softib_region *region,
 bool softib_cq_arm(struct softib_cq *cq, u32 arm);
 int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int softib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
-struct softib_cq *softib_cq_get(struct softib_dev *dev, u32 handle);
-void softib_cq_put(struct softib_cq *cq);
 void softib_cq_notify(struct softib_cq *cq);
 void softib_cq_clean(struct softib_cq *cq, u32 qpn);
 void softib_cqs_mark_dead(struct softib_dev *dev);
 
 /* resize.c */
 int softib_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+/* srq.c */
+int softib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		      struct ib_udata *udata);
+int softib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+int softib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		      enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int softib_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int softib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			 const struct ib_recv_wr **bad_wr);
+void softib_srqs_mark_dead(struct softib_dev *dev);
 
 /* qp.c */
 int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		     struct ib_udata *udata);
 int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
-struct softib_qp *softib_qp_get(struct softib_dev *dev, u32 qpn);
-void softib_qp_put(struct softib_qp *qp);
+void softib_qp_clean_cqs(struct softib_qp *qp);
 void softib_qp_later(struct softib_qp *qp, unsigned int what);
 void softib_qps_mark_dead(struct softib_dev *dev);
 
@@ -356,6 +416,8 @@ int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad_wr);
 int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
+int softib_put_recvs(struct softib_wq *rq, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr, bool *ring);
 void softib_qp_run(struct softib_qp *qp);
 void softib_qp_run_more(struct softib_qp *qp);
 
@@ -367,6 +429,7 @@ int softib_wq_init(struct softib_wq *wq, struct vmri_wq_hdr *hdr,
 		   const struct softib_region *region,
 		   const struct softib_wq_layout *l, u32 max_sge);
 void softib_wq_fini(struct softib_wq *wq);
+void softib_wq_reap(struct softib_wq *wq);
 bool softib_wq_full(struct softib_wq *wq);
 void softib_wq_reset(struct softib_wq *wq);
 void softib_wq_push(struct softib_wq *wq);
@@ -398,12 +461,29 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		       const struct ib_mad *in, struct ib_mad *out,
 		       size_t *out_size, u16 *out_pkey_index);
 
-/* The entry and the slot of a free-running index. */
+/* The entry of a free-running index. */
 static inline struct vmri_cqe *softib_cqe(const struct softib_cq *cq, u32 index)
 {
 	return &cq->ring[index & (cq->entries - 1)];
 }
 
+/* The owners of references: NULL for NULL. */
+static inline struct softib_cq *softib_cq_of(struct softib_ref *ref)
+{
+	return ref ? container_of(ref, struct softib_cq, ref) : NULL;
+}
+
+static inline struct softib_srq *softib_srq_of(struct softib_ref *ref)
+{
+	return ref ? container_of(ref, struct softib_srq, ref) : NULL;
+}
+
+static inline struct softib_qp *softib_qp_of(struct softib_ref *ref)
+{
+	return ref ? container_of(ref, struct softib_qp, ref) : NULL;
+}
+
+/* The slot of a free-running index. */
 static inline void *softib_wq_slot(const struct softib_wq *wq, u32 index)
 {
 	return wq->slots +

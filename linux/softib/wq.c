@@ -99,10 +99,10 @@ void softib_wq_fini(struct softib_wq *wq)
 /* ---- slots ---- */
 
 /**
- * softib_wq_full() - is there no free slot?
+ * softib_wq_reap() - note what VMRI has consumed
  * @wq:		queue of the kernel, locked, that exists
  */
-bool softib_wq_full(struct softib_wq *wq)
+void softib_wq_reap(struct softib_wq *wq)
 {
 	u32 cons = ring_load(&wq->hdr->cons);
 
@@ -110,7 +110,13 @@ bool softib_wq_full(struct softib_wq *wq)
 		wq->ind.cons = wq->ind.end[(cons - 1) & (wq->entries - 1)];
 		wq->cons = cons;
 	}
-	return wq->prod - cons >= wq->entries;
+}
+
+/* The same; true when there is no slot for another request. */
+bool softib_wq_full(struct softib_wq *wq)
+{
+	softib_wq_reap(wq);
+	return wq->frozen || wq->prod - wq->cons >= wq->entries;
 }
 
 /**
