@@ -3,6 +3,7 @@
  * The device side of rig.h.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,11 +82,57 @@ static struct ibv_cq *open_cq(struct end *end, uint32_t depth)
 	return cq;
 }
 
+/* The SRQ of an end, and for XRC what its target needs besides. */
+static void open_srq(struct end *end, struct ibv_pd *pd, uint32_t depth,
+		     uint32_t sges, bool xrc)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = depth, .max_sge = sges },
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD,
+		.pd = pd,
+	};
+
+	if (xrc) {
+		end->xrcd = ibv_open_xrcd(end->rig->ctx, &domain);
+		if (!end->xrcd)
+			die("ibv_open_xrcd: %s", strerror(errno));
+		init.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE |
+				  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+		init.srq_type = IBV_SRQT_XRC;
+		init.xrcd = end->xrcd;
+		init.cq = end->recv_cq;
+	}
+	end->srq = ibv_create_srq_ex(end->rig->ctx, &init);
+	if (!end->srq)
+		die("ibv_create_srq_ex: %s", strerror(errno));
+	if (xrc && ibv_get_srq_num(end->srq, &end->srqn))
+		die("ibv_get_srq_num: %s", strerror(errno));
+}
+
+static void open_target(struct end *end)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = end->xrcd,
+	};
+
+	end->target = ibv_create_qp_ex(end->rig->ctx, &init);
+	if (!end->target)
+		die("ibv_create_qp_ex, an XRC target: %s", strerror(errno));
+}
+
 void end_open(struct end *end, struct rig *rig, const struct end_attr *attr)
 {
 	uint32_t depth = attr->depth ? attr->depth : 64;
 	uint32_t sges = attr->sges ? attr->sges : 1;
-	struct ibv_qp_init_attr init = {
+	bool xrc = attr->type == IBV_QPT_XRC_SEND;
+	struct ibv_qp_init_attr_ex init = {
 		.qp_type = attr->type,
 		.sq_sig_all = attr->sig_all,
 		.cap = {
@@ -95,21 +142,38 @@ void end_open(struct end *end, struct rig *rig, const struct end_attr *attr)
 			.max_recv_sge = sges,
 			.max_inline_data = attr->max_inline,
 		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = attr->pd ? attr->pd : rig->pd,
+		.send_ops_flags = attr->send_ops,
 	};
 
-	end->rig = rig;
-	end->max_inline = attr->max_inline;
+	*end = (struct end) { .rig = rig, .max_inline = attr->max_inline };
 	end->events = ibv_create_comp_channel(rig->ctx);
 	if (!end->events)
 		die("ibv_create_comp_channel: %s", strerror(errno));
 	/* Room for a flush of everything, after a completion for everything. */
 	end->send_cq = open_cq(end, 2 * depth);
 	end->recv_cq = open_cq(end, 2 * depth);
+	if (attr->shared || xrc)
+		open_srq(end, init.pd, depth, sges, xrc);
 	init.send_cq = end->send_cq;
-	init.recv_cq = end->recv_cq;
-	end->qp = ibv_create_qp(attr->pd ? attr->pd : rig->pd, &init);
+	init.recv_cq = xrc ? NULL : end->recv_cq;
+	init.srq = xrc ? NULL : end->srq;
+	if (attr->send_ops)
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	end->qp = ibv_create_qp_ex(rig->ctx, &init);
 	if (!end->qp)
-		die("ibv_create_qp: %s", strerror(errno));
+		die("ibv_create_qp_ex: %s", strerror(errno));
+	if (xrc)
+		open_target(end);
+}
+
+int end_post_recv(struct end *end, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad_wr;
+
+	return end->srq ? ibv_post_srq_recv(end->srq, wr, &bad_wr) :
+			  ibv_post_recv(end->qp, wr, &bad_wr);
 }
 
 void end_close(struct end *end)
@@ -117,8 +181,18 @@ void end_close(struct end *end)
 	int ret;
 
 	ret = ibv_destroy_qp(end->qp);
+	if (!ret && end->target)
+		ret = ibv_destroy_qp(end->target);
 	if (ret)
 		die("ibv_destroy_qp: %s", strerror(ret));
+	if (end->srq)
+		ret = ibv_destroy_srq(end->srq);
+	if (ret)
+		die("ibv_destroy_srq: %s", strerror(ret));
+	if (end->xrcd)
+		ret = ibv_close_xrcd(end->xrcd);
+	if (ret)
+		die("ibv_close_xrcd: %s", strerror(ret));
 	ret = ibv_destroy_cq(end->send_cq);
 	if (!ret)
 		ret = ibv_destroy_cq(end->recv_cq);
@@ -135,6 +209,8 @@ struct address end_address(const struct end *end, const struct ibv_mr *mr)
 		.addr = mr ? (uintptr_t)mr->addr : 0,
 		.rkey = mr ? mr->rkey : 0,
 		.qpn = end->qp->qp_num,
+		.target = end->target ? end->target->qp_num : end->qp->qp_num,
+		.srqn = end->srqn,
 		.lid = end->rig->port.lid,
 		.gid = end->rig->gid,
 	};
@@ -156,47 +232,62 @@ struct ibv_ah_attr ah_to(const struct rig *rig, const struct address *to,
 	return ah;
 }
 
-static void modify(struct end *end, struct ibv_qp_attr *attr, int mask)
+static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	int ret = ibv_modify_qp(end->qp, attr, mask);
+	int ret = ibv_modify_qp(qp, attr, mask);
 
 	if (ret)
 		die("ibv_modify_qp to state %d: %s", attr->qp_state,
 		    strerror(ret));
 }
 
-static void to_init(struct end *end, int access)
+/* What a type of QP takes in its transitions (IBTA 1.4, 11.2.5.2). */
+static const struct {
+	int init;
+	int rtr;
+	int rts;
+} masks[] = {
+#define TO_INIT		(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define TO_RTR		(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | \
+			 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define TO_RTS		(IBV_QP_STATE | IBV_QP_SQ_PSN)
+#define RESPONDS	(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define REQUESTS	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | \
+			 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+	[IBV_QPT_RC] = { TO_INIT | IBV_QP_ACCESS_FLAGS, TO_RTR | RESPONDS,
+			 TO_RTS | REQUESTS },
+	[IBV_QPT_UC] = { TO_INIT | IBV_QP_ACCESS_FLAGS, TO_RTR, TO_RTS },
+	[IBV_QPT_UD] = { TO_INIT | IBV_QP_QKEY, IBV_QP_STATE, TO_RTS },
+	[IBV_QPT_XRC_SEND] = { TO_INIT | IBV_QP_ACCESS_FLAGS, TO_RTR,
+			       TO_RTS | REQUESTS },
+	[IBV_QPT_XRC_RECV] = { TO_INIT | IBV_QP_ACCESS_FLAGS,
+			       TO_RTR | RESPONDS, TO_RTS | IBV_QP_TIMEOUT },
+};
+
+/* To RTS; `to` is NULL for UD. */
+static void activate(const struct rig *rig, struct ibv_qp *qp,
+		     const struct address *to, uint32_t qpn,
+		     const struct link_attr *link)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = access,
+		.qp_access_flags = link->access,
 		.qkey = RIG_QKEY,
 	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
-	mask |= end->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY :
-						 IBV_QP_ACCESS_FLAGS;
-	modify(end, &attr, mask);
-}
+	modify(qp, &attr, masks[qp->qp_type].init);
 
-void end_connect(struct end *end, const struct address *to,
-		 const struct link_attr *link)
-{
-	struct ibv_qp_attr attr = {
+	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = end->rig->port.active_mtu,
-		.dest_qp_num = to->qpn,
-		.ah_attr = ah_to(end->rig, to, false),
+		.path_mtu = rig->port.active_mtu,
+		.dest_qp_num = qpn,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = link->min_rnr_timer,
 	};
-
-	to_init(end, link->access);
-	modify(end, &attr,
-	       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-	       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-	       IBV_QP_MIN_RNR_TIMER);
+	if (to)
+		attr.ah_attr = ah_to(rig, to, false);
+	modify(qp, &attr, masks[qp->qp_type].rtr);
 
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTS,
@@ -205,19 +296,20 @@ void end_connect(struct end *end, const struct address *to,
 		.rnr_retry = link->rnr_retry,
 		.max_rd_atomic = 1,
 	};
-	modify(end, &attr,
-	       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-	       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	modify(qp, &attr, masks[qp->qp_type].rts);
+}
+
+void end_connect(struct end *end, const struct address *to,
+		 const struct link_attr *link)
+{
+	if (end->target)
+		activate(end->rig, end->target, to, to->qpn, link);
+	activate(end->rig, end->qp, to, to->target, link);
 }
 
 void end_activate_ud(struct end *end)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
-
-	to_init(end, 0);
-	modify(end, &attr, IBV_QP_STATE);
-	attr.qp_state = IBV_QPS_RTS;
-	modify(end, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	activate(end->rig, end->qp, NULL, 0, &link_default);
 }
 
 int end_set_state(struct end *end, enum ibv_qp_state state)

@@ -58,12 +58,18 @@ struct end {
 	struct ibv_comp_channel *events;
 	struct ibv_cq *send_cq;
 	struct ibv_cq *recv_cq;
+	struct ibv_srq *srq;	/* or NULL: where receives are posted */
+	struct ibv_xrcd *xrcd;	/* XRC, as below */
+	uint32_t srqn;
+	struct ibv_qp *target;	/* where requests come in */
 	struct ibv_qp *qp;
 	uint32_t max_inline;	/* bytes, as asked for */
 };
 
 struct end_attr {
-	enum ibv_qp_type type;
+	enum ibv_qp_type type;		/* XRC_SEND: with a target, too */
+	bool shared;			/* its receives are of an SRQ */
+	uint64_t send_ops;		/* IBV_QP_EX_WITH_* */
 	struct ibv_pd *pd;		/* NULL: the rig's */
 	uint32_t depth;			/* of all queues; 0: 64 */
 	uint32_t sges;			/* 0: 1 */
@@ -78,9 +84,11 @@ void end_close(struct end *end);
 struct address {
 	uint64_t addr;
 	uint32_t rkey;
-	uint32_t qpn;
+	uint32_t qpn;			/* who sends from there */
+	uint32_t target;		/* who is sent to there */
+	uint32_t srqn;			/* XRC */
 	uint16_t lid;
-	uint16_t reserved[3];
+	uint16_t reserved;
 	union ibv_gid gid;
 };
 
@@ -100,10 +108,14 @@ extern const struct link_attr link_default;
 
 #define RIG_QKEY 0x1ee7a1e
 
-/* Take an RC end to RTS, connected to an address; or a UD end. */
+/* Take an end to RTS, connected to an address; or a UD end. */
 void end_connect(struct end *end, const struct address *to,
 		 const struct link_attr *attr);
 void end_activate_ud(struct end *end);
+/* As ibv_post_recv, wherever the end's receives are posted. */
+int end_post_recv(struct end *end, struct ibv_recv_wr *wr);
+/* Post by the calls of struct ibv_qp_ex (calls.c).  Returns the errno. */
+int post_by_calls(struct end *end, const struct ibv_send_wr *wr);
 /* One state transition that needs no other attribute.  Returns the errno. */
 int end_set_state(struct end *end, enum ibv_qp_state state);
 enum ibv_qp_state end_state(struct end *end);

@@ -32,18 +32,43 @@ static const uint32_t sizes[] = {
 	65535, 65536, 65537, 1024 * 1024, MAX_MSG,
 };
 
+/* The queue pairs of either side. */
+enum kind { RC, UC, UD, XRC, RC_SRQ, UD_SRQ, KINDS };
+
+#define CALLS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define CALLS_UC (CALLS_UD | IBV_QP_EX_WITH_RDMA_WRITE | \
+		  IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define CALLS_RC (CALLS_UC | IBV_QP_EX_WITH_RDMA_READ)
+
+static const struct end_attr ends[KINDS] = {
+	[RC] = { .type = IBV_QPT_RC, .send_ops = CALLS_RC },
+	[UC] = { .type = IBV_QPT_UC, .send_ops = CALLS_UC },
+	[UD] = { .type = IBV_QPT_UD, .send_ops = CALLS_UD },
+	[XRC] = { .type = IBV_QPT_XRC_SEND, .send_ops = CALLS_RC },
+	[RC_SRQ] = { .type = IBV_QPT_RC, .shared = true },
+	[UD_SRQ] = { .type = IBV_QPT_UD, .shared = true },
+};
+
 /* One row: an operation in one of its forms. */
 struct row {
 	const char *name;
-	enum ibv_qp_type type;
+	enum kind kind;
 	enum ibv_wr_opcode opcode;
 	int sges;
 	bool is_inline;
 	bool grh;
+	bool by_calls;		/* of struct ibv_qp_ex */
 };
 
-#define RC(op, sges, inl)	{ "RC " #op, IBV_QPT_RC, IBV_WR_##op, sges, inl, false }
-#define UD(op, sges, inl, grh)	{ "UD " #op, IBV_QPT_UD, IBV_WR_##op, sges, inl, grh }
+#define ROW(kind, op, sges, inl, grh, calls) \
+	{ #kind " " #op, kind, IBV_WR_##op, sges, inl, grh, calls }
+#define RC(op, sges, inl)	ROW(RC, op, sges, inl, false, false)
+#define UC(op, sges, inl)	ROW(UC, op, sges, inl, false, false)
+#define XRC(op, sges, inl)	ROW(XRC, op, sges, inl, false, false)
+#define RC_SRQ(op, sges, inl)	ROW(RC_SRQ, op, sges, inl, false, false)
+#define UD(op, sges, inl, grh)	ROW(UD, op, sges, inl, grh, false)
+#define UD_SRQ(op, sges, inl, grh) ROW(UD_SRQ, op, sges, inl, grh, false)
+#define CALLS(kind, op, sges, inl) ROW(kind, op, sges, inl, false, true)
 
 static const struct row rows[] = {
 	RC(SEND, 1, false),
@@ -72,6 +97,33 @@ static const struct row rows[] = {
 	UD(SEND_WITH_IMM, 1, false, false),
 	UD(SEND_WITH_IMM, 3, false, true),
 	UD(SEND_WITH_IMM, 3, true, false),
+	UC(SEND, 3, false),
+	UC(SEND, 1, true),
+	UC(SEND_WITH_IMM, 1, false),
+	UC(RDMA_WRITE, 3, false),
+	UC(RDMA_WRITE_WITH_IMM, 3, false),
+	RC_SRQ(SEND, 3, false),
+	RC_SRQ(SEND_WITH_IMM, 1, false),
+	RC_SRQ(RDMA_WRITE_WITH_IMM, 3, false),
+	UD_SRQ(SEND, 3, false, true),
+	UD_SRQ(SEND_WITH_IMM, 1, false, false),
+	XRC(SEND, 3, false),
+	XRC(SEND_WITH_IMM, 1, true),
+	XRC(RDMA_WRITE, 3, false),
+	XRC(RDMA_WRITE_WITH_IMM, 1, false),
+	XRC(RDMA_READ, 3, false),
+	CALLS(RC, SEND, 3, false),
+	CALLS(RC, SEND, 3, true),
+	CALLS(RC, SEND_WITH_IMM, 1, true),
+	CALLS(RC, RDMA_WRITE, 1, false),
+	CALLS(RC, RDMA_WRITE_WITH_IMM, 3, false),
+	CALLS(RC, RDMA_READ, 3, false),
+	CALLS(UC, RDMA_WRITE, 1, true),
+	CALLS(UD, SEND, 3, false),
+	CALLS(UD, SEND_WITH_IMM, 1, true),
+	CALLS(XRC, SEND, 3, false),
+	CALLS(XRC, RDMA_WRITE, 1, true),
+	CALLS(XRC, RDMA_READ, 1, false),
 };
 
 /* One case, the same on both sides. */
@@ -89,10 +141,8 @@ struct side {
 	int chan;
 	bool is_caller;
 	struct arena arena;
-	struct end rc;
-	struct end ud;
-	struct address peer_rc;
-	struct address peer_ud;
+	struct end end[KINDS];
+	struct address peer[KINDS];
 	uint8_t *payload;
 };
 
@@ -147,7 +197,7 @@ static bool is_read(const struct test *t)
 
 static bool is_ud(const struct test *t)
 {
-	return t->row->type == IBV_QPT_UD;
+	return ends[t->row->kind].type == IBV_QPT_UD;
 }
 
 static bool on_ethernet(const struct side *s)
@@ -163,7 +213,13 @@ static bool has_grh(const struct side *s, const struct test *t)
 
 static struct end *end_of(struct side *s, const struct test *t)
 {
-	return is_ud(t) ? &s->ud : &s->rc;
+	return &s->end[t->row->kind];
+}
+
+static const struct address *peer_of(const struct side *s,
+				     const struct test *t)
+{
+	return &s->peer[t->row->kind];
 }
 
 /* Where the message lies at the side that sends the request. */
@@ -248,17 +304,20 @@ static void post_request(struct side *s, const struct test *t,
 	layout_sges(local, &s->arena, sges);
 	if (is_ud(t)) {
 		wr.wr.ud.ah = ah;
-		wr.wr.ud.remote_qpn = s->peer_ud.qpn;
+		wr.wr.ud.remote_qpn = peer_of(s, t)->qpn;
 		wr.wr.ud.remote_qkey = RIG_QKEY;
 	} else if (!is_send(t)) {
 		remote_layout(t, &remote);
-		wr.wr.rdma.remote_addr = s->peer_rc.addr +
+		wr.wr.rdma.remote_addr = peer_of(s, t)->addr +
 					 remote.piece[0].offset;
-		wr.wr.rdma.rkey = s->peer_rc.rkey;
+		wr.wr.rdma.rkey = peer_of(s, t)->rkey;
 	}
-	ret = ibv_post_send(end_of(s, t)->qp, &wr, &bad_wr);
+	wr.qp_type.xrc.remote_srqn = peer_of(s, t)->srqn;
+	ret = t->row->by_calls ?
+	      post_by_calls(end_of(s, t), &wr) :
+	      ibv_post_send(end_of(s, t)->qp, &wr, &bad_wr);
 	if (ret)
-		die("ibv_post_send: %s", strerror(ret));
+		die("posting a request: %s", strerror(ret));
 	/* Inline data has been copied: the memory is ours again. */
 	if (t->row->is_inline) {
 		memset(s->arena.mem, 0xee, s->arena.window);
@@ -292,7 +351,7 @@ static void check_request(struct side *s, const struct test *t,
 static void run_requester(struct side *s, const struct test *t,
 			  struct verdict *v)
 {
-	struct ibv_ah_attr to = ah_to(&s->rig, &s->peer_ud, t->row->grh);
+	struct ibv_ah_attr to = ah_to(&s->rig, peer_of(s, t), t->row->grh);
 	struct ibv_ah *ah = NULL;
 	struct layout local;
 
@@ -324,7 +383,7 @@ static void post_receive(struct side *s, const struct test *t,
 			 const struct layout *remote)
 {
 	struct ibv_sge sges[ARENA_PIECES];
-	struct ibv_recv_wr *bad_wr, wr = {
+	struct ibv_recv_wr wr = {
 		.wr_id = ~t->seed,
 		.sg_list = sges,
 		/* The data of a WRITE goes elsewhere. */
@@ -333,17 +392,18 @@ static void post_receive(struct side *s, const struct test *t,
 	int ret;
 
 	layout_sges(remote, &s->arena, sges);
-	ret = ibv_post_recv(end_of(s, t)->qp, &wr, &bad_wr);
+	ret = end_post_recv(end_of(s, t), &wr);
 	if (ret)
-		die("ibv_post_recv: %s", strerror(ret));
+		die("posting a receive: %s", strerror(ret));
 }
 
 /* The GRH in front of a datagram (IBTA 1.4, 8.3). */
-static void check_grh(struct side *s, const uint8_t *grh, struct verdict *v)
+static void check_grh(struct side *s, const struct test *t,
+		      const uint8_t *grh, struct verdict *v)
 {
 	check_field(v, "the GRH's version", grh[0] >> 4, 6);
 	check_field(v, "the GRH's next header", grh[6], 0x1b);
-	if (memcmp(grh + 8, &s->peer_ud.gid, 16))
+	if (memcmp(grh + 8, &peer_of(s, t)->gid, 16))
 		blame(v, "the GRH's source is not the sender");
 	if (memcmp(grh + 24, &s->rig.gid, 16))
 		blame(v, "the GRH's destination is not this port");
@@ -368,7 +428,8 @@ static void check_receive(struct side *s, const struct test *t,
 	check_field(v, "the receive's opcode", wc.opcode,
 		    is_send(t) ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM);
 	check_field(v, "the receive's wr_id", wc.wr_id, ~t->seed);
-	check_field(v, "the receive's qp_num", wc.qp_num, end->qp->qp_num);
+	check_field(v, "the receive's qp_num", wc.qp_num,
+		    end->target ? end->target->qp_num : end->qp->qp_num);
 	check_field(v, "the receive's byte_len", wc.byte_len,
 		    t->size + (is_ud(t) ? GRH : 0));
 	if (has_imm(t))
@@ -376,9 +437,9 @@ static void check_receive(struct side *s, const struct test *t,
 	if (is_ud(t)) {
 		flags |= has_grh(s, t) ? IBV_WC_GRH : 0;
 		check_field(v, "the receive's src_qp", wc.src_qp,
-			    s->peer_ud.qpn);
+			    peer_of(s, t)->qpn);
 		check_field(v, "the receive's slid", wc.slid,
-			    s->peer_ud.lid);
+			    peer_of(s, t)->lid);
 	}
 	check_field(v, "the receive's wc_flags", wc.wc_flags, flags);
 }
@@ -398,7 +459,7 @@ static void expect_remote(struct side *s, const struct test *t,
 	/* Without a GRH its room is undefined. */
 	arena_take(&s->arena, remote, datagram, GRH);
 	if (has_grh(s, t) && !on_ethernet(s))
-		check_grh(s, datagram, v);
+		check_grh(s, t, datagram, v);
 	memcpy(datagram + GRH, t->payload, t->size);
 	arena_expect(&s->arena, remote, datagram, GRH + t->size);
 }
@@ -430,33 +491,34 @@ static void run_responder(struct side *s, const struct test *t,
 
 static void connect_sides(struct side *s)
 {
-	struct address mine[2], theirs[2];
+	struct address mine[KINDS];
+	int i;
 
-	end_open(&s->rc, &s->rig, &(struct end_attr) {
-		.type = IBV_QPT_RC,
-		.sges = MAX_SGES,
-		.max_inline = MAX_INLINE,
-	});
-	end_open(&s->ud, &s->rig, &(struct end_attr) {
-		.type = IBV_QPT_UD,
-		.sges = MAX_SGES,
-		.max_inline = MAX_INLINE,
-	});
-	mine[0] = end_address(&s->rc, s->arena.mr[0]);
-	mine[1] = end_address(&s->ud, NULL);
+	for (i = 0; i < KINDS; i++) {
+		struct end_attr attr = ends[i];
+
+		attr.sges = MAX_SGES;
+		attr.max_inline = MAX_INLINE;
+		end_open(&s->end[i], &s->rig, &attr);
+		mine[i] = end_address(&s->end[i], s->arena.mr[0]);
+	}
 	chan_send(s->chan, mine, sizeof(mine));
-	hear(s, theirs, sizeof(theirs));
-	s->peer_rc = theirs[0];
-	s->peer_ud = theirs[1];
-	end_connect(&s->rc, &s->peer_rc, &link_default);
-	end_activate_ud(&s->ud);
+	hear(s, s->peer, sizeof(s->peer));
+	for (i = 0; i < KINDS; i++) {
+		if (ends[i].type == IBV_QPT_UD)
+			end_activate_ud(&s->end[i]);
+		else
+			end_connect(&s->end[i], &s->peer[i], &link_default);
+	}
 	chan_sync(s->chan);
 }
 
 static void disconnect_sides(struct side *s)
 {
-	end_close(&s->rc);
-	end_close(&s->ud);
+	int i;
+
+	for (i = 0; i < KINDS; i++)
+		end_close(&s->end[i]);
 }
 
 /* Run one case; what either side found.  False: the queue pairs are new. */
@@ -489,7 +551,7 @@ static bool size_fits(const struct side *s, const struct row *row,
 {
 	if (row->is_inline)
 		return size <= MAX_INLINE;
-	if (row->type == IBV_QPT_UD)
+	if (ends[row->kind].type == IBV_QPT_UD)
 		return size <= 128U << s->rig.port.active_mtu;
 	return true;
 }
@@ -503,9 +565,10 @@ static void run_row(struct side *s, const struct row *row, bool requester,
 	char name[128];
 	size_t i;
 
-	snprintf(name, sizeof(name), "%s, %d SGE%s%s%s, %s sends", row->name,
-		 row->sges, row->sges > 1 ? "s" : "",
-		 row->is_inline ? ", inline" : "", row->grh ? ", GRH" : "",
+	snprintf(name, sizeof(name), "%s%s, %d SGE%s%s%s, %s sends", row->name,
+		 row->by_calls ? " by calls" : "", row->sges,
+		 row->sges > 1 ? "s" : "", row->is_inline ? ", inline" : "",
+		 row->grh ? ", GRH" : "",
 		 requester == s->is_caller ? "caller" : "listener");
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		t.size = sizes[i];
