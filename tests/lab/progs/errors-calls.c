@@ -9,24 +9,6 @@
 
 #include "errors.h"
 
-static void check(const char *name, int is, int want)
-{
-	if (is == want)
-		ok(name);
-	else
-		bad(name, "errno is %d (%s), not %d (%s)", is, strerror(is),
-		    want, strerror(want));
-}
-
-/* A call that gives an object, which it should not. */
-#define CHECK_NULL(name, call, want) do {			\
-	errno = 0;						\
-	if (call)						\
-		bad(name, "it succeeded");			\
-	else							\
-		check(name, errno, want);			\
-} while (0)
-
 /* ---- posting ---- */
 
 static void check_send(const char *name, struct pair *p,

@@ -13,6 +13,8 @@ void test_access(struct caller *c);
 void test_flow(struct caller *c);
 /* What a call must refuse at once, and with which errno. */
 void test_calls(struct caller *c);
+/* The same for shared receive queues, extended queue pairs and the rest. */
+void test_objects(struct caller *c);
 /* Datagrams. */
 void test_datagrams(struct caller *c);
 
@@ -31,6 +33,18 @@ void post_send(struct pair *p, uint64_t wr_id, bool signalled);
 
 /* Report whether two numbers are the same. */
 bool expect(const char *name, const char *what, uint64_t is, uint64_t want);
+/* Report whether a call's errno is the one that it should be. */
+void check(const char *name, int is, int want);
+
+/* A call that gives an object, which it should not. */
+#define CHECK_NULL(name, call, want) do {			\
+	errno = 0;						\
+	if (call)						\
+		bad(name, "it succeeded");			\
+	else							\
+		check(name, errno, want);			\
+} while (0)
+
 /* The next completion of a send has this wr_id and status. */
 bool expect_wc(const char *name, struct pair *p, uint64_t wr_id,
 	       enum ibv_wc_status status);

@@ -62,6 +62,15 @@ bool expect(const char *name, const char *what, uint64_t is, uint64_t want)
 	return false;
 }
 
+void check(const char *name, int is, int want)
+{
+	if (is == want)
+		ok(name);
+	else
+		bad(name, "errno is %d (%s), not %d (%s)", is, strerror(is),
+		    want, strerror(want));
+}
+
 bool expect_wc(const char *name, struct pair *p, uint64_t wr_id,
 	       enum ibv_wc_status status)
 {
@@ -107,6 +116,7 @@ int main(int argc, char **argv)
 	test_access(&c);
 	test_flow(&c);
 	test_calls(&c);
+	test_objects(&c);
 	test_datagrams(&c);
 	caller_close(&c);
 	return report_status();
