@@ -87,7 +87,7 @@ struct ibv_ah *softib_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 	struct softib_ah *ah;
 
 	if (attr->port_num != 1 || attr->sl > 15 ||
-	    (!attr->is_global && !attr->dlid)) {
+	    (attr->is_global ? attr->grh.sgid_index != 0 : !attr->dlid)) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -16,6 +16,8 @@
 #define SOFTIB_MAD_CQS		1
 #define SOFTIB_MAD_PDS		1
 #define SOFTIB_MAX_AH		0x100000	/* they cost memory only */
+#define SOFTIB_GIDS		2	/* the port's, and an empty entry, */
+					/* since programs expect one */
 
 /* What the clock of the completions says now, to a process that asks. */
 static int softib_tell_clock(struct softib_dev *dev, struct ib_udata *udata)
@@ -116,7 +118,7 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 			    IB_PORT_PHYS_STATE_LINK_UP;
 	props->max_mtu = IB_MTU_4096;
 	props->active_mtu = attr.mtu;
-	props->gid_tbl_len = 1;
+	props->gid_tbl_len = SOFTIB_GIDS;
 	props->pkey_tbl_len = 1;
 	props->max_msg_sz = attr.max_msg_size;
 	props->bad_pkey_cntr = counters.pkey_violations;
@@ -135,8 +137,12 @@ static int softib_query_gid(struct ib_device *ibdev, u32 port, int index,
 	struct vmri_dev_attr attr;
 	int ret;
 
-	if (index)
+	if (index >= SOFTIB_GIDS)
 		return -EINVAL;
+	if (index) {
+		memset(gid, 0, sizeof(*gid));
+		return 0;
+	}
 	ret = softib_call(to_softib_dev(ibdev), VMRI_OP_dev_query, &attr);
 	if (ret)
 		return ret;
@@ -200,7 +206,7 @@ static int softib_get_port_immutable(struct ib_device *ibdev, u32 port,
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
-	immutable->gid_tbl_len = 1;
+	immutable->gid_tbl_len = SOFTIB_GIDS;
 	immutable->pkey_tbl_len = 1;
 	return 0;
 }
