@@ -14,6 +14,7 @@ help:
 	@echo '  make check   unit tests: no root, no Xen source, less than a minute'
 	@echo '  make fuzz    fuzz the hypervisor part, FUZZ_SECONDS=60 for each target; needs clang'
 	@echo '  make test    check, fuzz, and all suites of the lab'
+	@echo '  make test-long   the same, all in full: hours'
 	@echo '  make lab     start the lab and leave it up; tests/lab/lab drives it'
 	@echo '  make bench   the speed of SoftIB beside TCP and Soft-RoCE, same boot'
 	@echo '  make lint    licences named, shell scripts sound'
@@ -38,6 +39,9 @@ fuzz-soak:
 test:
 	@scripts/test
 
+test-long:
+	@FULL=1 scripts/test
+
 lab:
 	@$(LAB)/lab up
 
@@ -50,4 +54,4 @@ lint:
 clean:
 	@rm -rf build
 
-.PHONY: help demo check fuzz fuzz-soak test lab bench lint clean
+.PHONY: help demo check fuzz fuzz-soak test test-long lab bench lint clean

@@ -6,6 +6,7 @@
 # client's.
 #
 #   plan NAME PROGRAM ARGUMENTS-OF-d1 ARGUMENTS-OF-d2
+#   plan_pair NAME COMMAND-OF-d1 COMMAND-OF-d2   in which @PORT@ stands for a port
 #   run_plan        runs what was planned, one after the other, with one shell on
 #                   either machine: a shell each would take longer than a program
 #   went_well NAME  both sides ended well; if not, shows what they said
@@ -29,10 +30,14 @@ SERVERS=
 CLIENTS=
 
 plan() {
+	plan_pair "$1" "$2 $3 -p @PORT@" "$2 $4 -p @PORT@ $D1"
+}
+
+plan_pair() {
 	local port=$((NEXT_PORT++))
 	PORT_OF[$1]=$port
-	SERVERS+="serve $port $2 $3 -p $port"$'\n'
-	CLIENTS+="ask $port $2 $4 -p $port $D1"$'\n'
+	SERVERS+="serve $port ${2//@PORT@/$port}"$'\n'
+	CLIENTS+="ask $port ${3//@PORT@/$port}"$'\n'
 }
 
 # What either side does with a line of its plan. What was said follows a line
@@ -47,16 +52,18 @@ serve() {
 	[ $rc -eq 0 ] || cat /tmp/server
 }
 '
-# It asks until the server listens; if that never does, nor will the next.
+# It asks until the server listens; if that never does, nor will the next. UNHEARD is
+# what programs say when nobody listens.
 # shellcheck disable=SC2016
 ASK='
+UNHEARD="t connect|[Cc]onnection refused"
 ask() {
 	local port=$1 out rc end=$((SECONDS + 30))
 	shift
 	while :; do
 		rc=0
 		out=$(timeout -k 5 "$limit" "$@" 2>/tmp/client) || rc=$?
-		[ $rc -ne 0 ] && [[ $(</tmp/client) == *"t connect"* ]] || break
+		[ $rc -ne 0 ] && [[ $(</tmp/client) =~ $UNHEARD ]] || break
 		[ $SECONDS -lt $end ] || exit
 		sleep 0.1
 	done
