@@ -55,5 +55,6 @@ void test_memory(struct bench *t);
 void test_windows(struct bench *t);
 void test_cqs(struct bench *t);
 void test_domains(struct bench *t);
+void test_qps(struct bench *t);
 
 #endif /* BENCH_H */

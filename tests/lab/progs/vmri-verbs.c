@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 	test_windows(&t);
 	test_cqs(&t);
 	test_domains(&t);
+	test_qps(&t);
 	bench_close(&t);
 	return report_status();
 }
