@@ -253,6 +253,7 @@ static const struct ib_device_ops softib_ops = {
 	.fill_res_cq_entry = softib_fill_res_cq_entry,
 	.fill_res_mr_entry = softib_fill_res_mr_entry,
 	.fill_res_qp_entry = softib_fill_res_qp_entry,
+	.fill_res_srq_entry = softib_fill_res_srq_entry,
 	.get_dev_fw_str = softib_get_fw_str,
 	.get_dma_mr = softib_get_dma_mr,
 	.get_hw_stats = softib_get_hw_stats,

@@ -69,6 +69,17 @@ int softib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	return softib_put_details(msg, details, ARRAY_SIZE(details));
 }
 
+int softib_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	const struct softib_srq *srq = to_softib_srq(ibsrq);
+	const struct softib_detail details[] = {
+		{ "handle", srq->handle, true },
+		{ "recv_sge", srq->max_sge },
+	};
+
+	return softib_put_details(msg, details, ARRAY_SIZE(details));
+}
+
 int softib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct softib_mr *mr = to_softib_mr(ibmr);

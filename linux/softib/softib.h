@@ -453,6 +453,7 @@ int softib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 /* restrack.c */
 int softib_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
 int softib_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+int softib_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq);
 int softib_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 
 /* mad.c */
