@@ -10,8 +10,11 @@
 #undef memset
 
 #define US  1000ULL
-/* Eight waits, each of which may end up to two ticks late. */
-#define TIMER_SLACK (16 * 4096ULL)
+/*
+ * Eight waits, each of which may end two ticks and the 20 of the timer's rest
+ * late.
+ */
+#define TIMER_SLACK (8 * 22 * 4096ULL)
 
 struct vmri_qp_counters *qp_counters(struct qp *q)
 {

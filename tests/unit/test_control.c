@@ -180,7 +180,7 @@ TEST(control_limits_shown_to_the_guest)
     CHECK_EQ(dom0_attach(1, GUEST_FABRIC, &g->dev, &g->lid), 0);
     guest_start(g);
     CHECK_EQ(g->attr.max_qp, (1 << 17) - 2);
-    CHECK_EQ(g->attr.max_mr, (1 << 24) - 1);
+    CHECK_EQ(g->attr.max_mr, (1 << 24) - 2);
     CHECK_EQ(g->attr.max_cq, (1 << 20) - 1);
     CHECK_EQ(g->attr.max_mr_size, 0xffffffffULL << VMRI_PAGE_SHIFT);
     CHECK_EQ(g->attr.max_pinned_pages, VMRI_LIMIT_MAX);

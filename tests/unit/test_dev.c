@@ -552,6 +552,37 @@ TEST(dev_attach_that_cannot_be_told)
     CHECK_EQ(dom0_detach(1, 0), -EFAULT);
 }
 
+static void use_device(void *data)
+{
+    struct guest *g = data;
+    unsigned int i;
+
+    guest_start(g);
+    for ( i = 0; i < 100; i++ )
+        guest_pd(g);
+}
+
+static void use_device_aside(void *data)
+{
+    env_test_aside(use_device, data);
+}
+
+/* It goes again also when its domain has been quick to use it. */
+TEST(dev_attach_that_cannot_be_told_of_one_in_use)
+{
+    struct vmri_ctl_attach arg = { .domid = 1, .fabric = 3 };
+    struct guest *g = guest_bare(1);
+    struct vmri_ctl_info info;
+
+    env_test_fail(ENV_FAIL_COPY_TO, 1);
+    env_test_on_lock(LEVEL_CONTROL, 2, use_device_aside, g);
+    CHECK_EQ(attach(&arg), -EFAULT);
+    CHECK(env_test_aside_end());
+    CHECK_EQ(info_of(0, 0, &info), -ENOENT);
+    CHECK_EQ(dom0_detach(1, 0), -ENODEV);
+    CHECK_EQ(attach(&arg), 0);
+}
+
 TEST(dev_creation_that_cannot_be_told)
 {
     struct guest *g = guest_bare(1);

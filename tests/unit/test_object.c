@@ -151,6 +151,20 @@ TEST(object_wanted_special_numbers)
     vmri_table_fini(&t);
 }
 
+/* What requests name frames by is nobody's key, whatever its low byte. */
+TEST(object_key_of_frames_is_never_given_out)
+{
+    struct vmri_table t;
+    uint32_t handle;
+
+    vmri_table_init(&t, &vmri_format_key, 0, NULL, 0);
+    CHECK_EQ(vmri_table_reserve(&t, VMRI_LKEY_FRAMES, &handle), -EINVAL);
+    CHECK_EQ(vmri_table_reserve(&t, VMRI_LKEY_FRAMES - 0x100, &handle), 0);
+    CHECK_EQ(vmri_table_capacity(&vmri_format_key), (1 << 24) - 2);
+    vmri_table_release(&t, handle);
+    vmri_table_fini(&t);
+}
+
 TEST(object_table_fills_up_and_empties)
 {
     enum { N = 1000 };

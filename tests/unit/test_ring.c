@@ -75,6 +75,138 @@ TEST(ring_no_call_pins_more_than_it_may)
     CHECK_EQ(pinned(g), 0);
 }
 
+/* What lets go of the frames of a CQ as `arg` has it, or of its creation. */
+static long destroy(struct guest *g, uint32_t flags)
+{
+    struct vmri_object obj = { .handle = arg.handle };
+
+    return guest_call_once(g, VMRI_OP_cq_destroy | flags, &obj, sizeof(obj));
+}
+
+static struct vmri_cq_resize resize_arg;
+
+static long resize(struct guest *g, uint32_t flags)
+{
+    static uint64_t small[2];
+    long rc;
+
+    if ( !flags )
+    {
+        resize_arg = (struct vmri_cq_resize){
+            .handle = arg.handle, .log2_entries = 4,
+        };
+        guest_frames(&resize_arg.frames, small,
+                     env_test_pages(g->domain, 1, false), 1);
+    }
+    env_test_expose(small, sizeof(small));
+    rc = guest_call_once(g, VMRI_OP_cq_resize | flags, &resize_arg,
+                         sizeof(resize_arg));
+    env_test_hide();
+    return rc;
+}
+
+static long resize_untold(struct guest *g, uint32_t flags)
+{
+    if ( !flags )
+        env_test_fail(ENV_FAIL_COPY_TO, 1);
+    return resize(g, flags);
+}
+
+static long fail(struct guest *g, uint32_t flags)
+{
+    return step(g, flags);
+}
+
+static long close_device(struct guest *g, uint32_t flags)
+{
+    g->eq[0] = NULL;
+    return guest_call_once(g, VMRI_OP_dev_destroy | flags, NULL, 0);
+}
+
+static long detach_device(struct guest *g, uint32_t flags)
+{
+    struct vmri_ctl_detach detach = { .domid = 1, .dev_id = g->dev };
+    struct guest dom0 = { .domain = env_test_domain(0) };
+
+    g->eq[0] = NULL;
+    return guest_call_once(&dom0, VMRI_OP_ctl_detach | flags, &detach,
+                           sizeof(detach));
+}
+
+TEST(ring_no_call_lets_go_of_more_than_it_may)
+{
+    static const struct {
+        long (*call)(struct guest *g, uint32_t flags);
+        bool last_frame_bad, untold;
+        int rc;
+    } cases[] = {
+        { destroy, false, false, 0 },
+        { resize, false, false, 0 },
+        { resize_untold, false, false, -EFAULT },
+        { fail, true, false, -EPERM },
+        { fail, false, true, -EFAULT },
+        { close_device, false, false, 0 },
+        { detach_device, false, false, 0 },
+    };
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(cases); i++ )
+    {
+        struct guest *g = guest_bare(1);
+        unsigned int before, now, steps = 0;
+        uint32_t flags = 0;
+        long rc;
+
+        g->dev = VMRI_DEV_ANY;
+        CHECK_EQ(dom0_attach(1, GUEST_FABRIC, &g->dev, &g->lid), 0);
+        guest_start(g);
+        first = 0;
+        CHECK_EQ(begin(g), -ERESTART);
+        CHECK_EQ(step(g, VMRI_CONTINUE), -ERESTART);
+        if ( cases[i].last_frame_bad )
+            env_test_page_kind(g->domain, first + PAGES - 1, ENV_PAGE_TABLE);
+        if ( cases[i].untold )
+            env_test_fail(ENV_FAIL_COPY_TO, 1);
+        if ( cases[i].call == fail )
+            flags = VMRI_CONTINUE;
+        else
+            CHECK_EQ(step(g, VMRI_CONTINUE), 0);
+
+        before = pinned(g);
+        do {
+            rc = cases[i].call(g, flags);
+            now = pinned(g);
+            CHECK_AT(before - now <= VMRI_CALL_FRAMES, true, "case %u", i);
+            before = now;
+            flags = VMRI_CONTINUE;
+            /* What a resize has to tell is told with its first step. */
+            if ( cases[i].call == resize )
+                CHECK_EQ(resize_arg.prod, 0);
+        } while ( rc == -ERESTART && ++steps < 100 );
+        CHECK_AT(rc, cases[i].rc, "case %u", i);
+        CHECK_EQ(pinned(g), 0);
+        CHECK_AT(steps >= 1, true, "case %u", i);
+        if ( cases[i].call != detach_device )
+            dom0_detach(1, g->dev);
+    }
+}
+
+/* Somebody else ends what lets go of its frames, and what is half done. */
+TEST(ring_goes_with_the_device)
+{
+    struct guest *g = guest_new(1);
+
+    CHECK_EQ(begin(g), -ERESTART);
+    while ( step(g, VMRI_CONTINUE) )
+        ;
+    CHECK_EQ(destroy(g, 0), -ERESTART);
+    CHECK_EQ(pinned(g), PAGES - VMRI_CALL_FRAMES);
+    CHECK_EQ(destroy(g, 0), -ENOENT);
+    CHECK_EQ(dom0_detach(1, g->dev), 0);
+    CHECK_EQ(pinned(g), 0);
+    memset(g->eq, 0, sizeof(g->eq));
+}
+
 TEST(ring_creation_goes_on_after_preemption)
 {
     struct guest *g = guest_new(1);
@@ -292,11 +424,15 @@ static void continue_too(void *data)
 TEST(ring_continued_twice_at_once)
 {
     struct guest *g = guest_new(1);
+    long rc;
 
     CHECK_EQ(begin(g), -ERESTART);
     env_test_on_preempt(1, continue_too, g);
     /* The device is being emptied. */
-    CHECK_EQ(step(g, VMRI_CONTINUE), -ENODEV);
+    do
+        rc = step(g, VMRI_CONTINUE);
+    while ( rc == -ERESTART );
+    CHECK_EQ(rc, -ENODEV);
     CHECK_EQ(pinned(g), 0);
     CHECK_EQ(guest_call(g, VMRI_OP_dev_destroy | VMRI_CONTINUE, NULL, 0), 0);
     g->eq[0] = NULL;

@@ -73,6 +73,32 @@ TEST(ud_all_sizes)
         }
 }
 
+static void receive_is_not_done(void *data)
+{
+    const struct pair *p = data;
+
+    CHECK_EQ(p->qb->prod_r - p->qb->hdr->rq.cons, 3);
+}
+
+/* A slot is the guest's again when its receive is complete, not when it is taken. */
+TEST(ud_slots_return_with_completions)
+{
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 100);
+    unsigned int i;
+
+    for ( i = 0; i < 3; i++ )
+        pair_recv(&p, 10 + i, 0, GRH + 100);
+    env_test_on_map(1, receive_is_not_done, &p);
+    pair_send(&p, &wr);
+    cq_expect(p.qb->rcq, 10, 0);
+    CHECK_EQ(p.qb->prod_r - p.qb->hdr->rq.cons, 2);
+    qp_set_state(p.qb, VMRI_QPS_ERR);
+    cq_expect(p.qb->rcq, 11, VMRI_WC_WR_FLUSH_ERR);
+    cq_expect(p.qb->rcq, 12, VMRI_WC_WR_FLUSH_ERR);
+    CHECK_EQ(p.qb->prod_r, p.qb->hdr->rq.cons);
+}
+
 /* The address vector's GRH, as IBTA 8.3 lays it out. */
 TEST(ud_global_route_header)
 {

@@ -5,6 +5,18 @@
  */
 #include "internal.h"
 
+/*
+ * The domain has had the device for a moment and may have made objects of it,
+ * but no more from the first call on: there are few.
+ */
+static void attach_undo(struct domain *d, uint32_t dev_id)
+{
+    bool again = false;
+
+    while ( vmri_dev_detach(d, dev_id, again) == -ERESTART )
+        again = true;
+}
+
 static long ctl_attach(uint64_t guest)
 {
     struct vmri_ctl_attach arg;
@@ -26,7 +38,7 @@ static long ctl_attach(uint64_t guest)
     ret = env_may_control(d, VMRI_OP_ctl_attach) ?: vmri_dev_attach(d, &arg);
     if ( !ret && env_copy_to_guest(guest, &arg, sizeof(arg)) )
     {
-        vmri_dev_detach(d, arg.dev_id, false);
+        attach_undo(d, arg.dev_id);
         ret = -EFAULT;
     }
 

@@ -87,11 +87,17 @@ bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
     return written;
 }
 
-static void cq_free(struct vmri_dev *dev, struct vmri_cq *cq)
+/* As vmri_region_destroy. */
+static int cq_free(struct vmri_dev *dev, struct vmri_cq *cq,
+                   struct vmri_call *call, int error)
 {
-    vmri_region_destroy(dev, &cq->region);
+    struct vmri_region region = cq->region;
+
     vmri_unuse(dev, cq->eq);
     vmri_free(dev, cq, sizeof(*cq));
+    vmri_uncharge(dev, VMRI_RES_CQ, 1);
+
+    return vmri_region_destroy(dev, &region, call, error);
 }
 
 static bool cq_size_valid(uint8_t log2_entries, const uint8_t reserved[3])
@@ -164,7 +170,10 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
 
     ret = cq_alloc(dev, arg, call, &cq);
     if ( ret )
-        goto uncharge;
+    {
+        vmri_uncharge(dev, VMRI_RES_CQ, 1);
+        return ret;
+    }
 
     ret = vmri_table_reserve(&dev->cqs, VMRI_HANDLE_ANY, &cq->handle);
     if ( ret )
@@ -178,11 +187,7 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
 
     vmri_table_release(&dev->cqs, cq->handle);
  free:
-    cq_free(dev, cq);
- uncharge:
-    vmri_uncharge(dev, VMRI_RES_CQ, 1);
-
-    return ret;
+    return cq_free(dev, cq, call, ret);
 }
 
 /*
@@ -235,7 +240,8 @@ int vmri_cq_resize(struct vmri_dev *dev, struct vmri_cq_resize *arg,
         env_unlock(&cq->lock);
 
         /* The old one, or after a failure the new one. */
-        vmri_region_destroy(dev, &region);
+        call->done = !ret;
+        ret = vmri_region_destroy(dev, &region, call, ret);
     }
 
     vmri_table_put(&dev->cqs, arg->handle);
@@ -243,7 +249,8 @@ int vmri_cq_resize(struct vmri_dev *dev, struct vmri_cq_resize *arg,
     return ret;
 }
 
-int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle)
+int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle,
+                             struct vmri_call *call)
 {
     struct vmri_cq *cq;
     void *obj;
@@ -255,10 +262,8 @@ int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle)
     cq = obj;
     vmri_source_fini(cq->eq, &cq->source);
     vmri_table_release(&dev->cqs, handle);
-    cq_free(dev, cq);
-    vmri_uncharge(dev, VMRI_RES_CQ, 1);
 
-    return 0;
+    return cq_free(dev, cq, call, call->error);
 }
 
 /*

@@ -355,30 +355,35 @@ int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg)
  * guest's call must end soon, since whoever detaches the device waits for it.
  */
 static int close_table(struct vmri_dev *dev, struct vmri_table *t,
-                       int (*destroy)(struct vmri_dev *dev, uint32_t handle))
+                       struct vmri_call *call,
+                       int (*destroy)(struct vmri_dev *dev, uint32_t handle,
+                                      struct vmri_call *call))
 {
     uint32_t index = 0, n = 0, handle;
 
     while ( vmri_table_next(t, &index, &handle) )
-    {
-        destroy(dev, handle);
-        if ( ++n == CLOSE_MAX || env_preempt() )
+        if ( destroy(dev, handle, call) == -ERESTART ||
+             ++n == CLOSE_MAX || env_preempt() )
             return -ERESTART;
-    }
 
     return 0;
 }
 
-static int cf_check qp_destroy(struct vmri_dev *dev, uint32_t qpn)
+/* What takes no time. */
+static int cf_check pd_destroy(struct vmri_dev *dev, uint32_t handle,
+                               struct vmri_call *call)
 {
-    return vmri_qp_destroy(dev, qpn);
+    (void)call;
+
+    return vmri_pd_destroy(dev, handle);
 }
 
-static int cf_check mr_destroy(struct vmri_dev *dev, uint32_t key)
+static int cf_check xrcd_destroy(struct vmri_dev *dev, uint32_t handle,
+                                 struct vmri_call *call)
 {
-    struct vmri_call call = { .again = false };
+    (void)call;
 
-    return vmri_mr_deregister(dev, key, &call);
+    return vmri_xrcd_destroy(dev, handle);
 }
 
 /* Joined groups: those that only QPs were attached to have gone with them. */
@@ -393,17 +398,19 @@ static int leave_groups(struct vmri_dev *dev)
  */
 static int close_tables(struct vmri_dev *dev)
 {
-    return close_table(dev, &dev->qps, qp_destroy) ?:
+    struct vmri_call call = { .again = false };
+
+    return close_table(dev, &dev->qps, &call, vmri_qp_destroy) ?:
            leave_groups(dev) ?:
-           close_table(dev, &dev->srqs, vmri_srq_destroy) ?:
-           close_table(dev, &dev->xrcds, vmri_xrcd_destroy) ?:
+           close_table(dev, &dev->srqs, &call, vmri_srq_destroy) ?:
+           close_table(dev, &dev->xrcds, &call, xrcd_destroy) ?:
            vmri_mw_close(dev) ?:
-           close_table(dev, &dev->keys, mr_destroy) ?:
+           close_table(dev, &dev->keys, &call, vmri_mr_deregister) ?:
            vmri_mr_reap(dev) ?:
-           vmri_region_reap(dev) ?:
-           close_table(dev, &dev->cqs, vmri_cq_destroy) ?:
-           close_table(dev, &dev->eqs, vmri_eq_destroy) ?:
-           close_table(dev, &dev->pds, vmri_pd_destroy);
+           close_table(dev, &dev->cqs, &call, vmri_cq_destroy) ?:
+           close_table(dev, &dev->eqs, &call, vmri_eq_destroy) ?:
+           vmri_region_reap(dev, &call) ?:
+           close_table(dev, &dev->pds, &call, pd_destroy);
 }
 
 int vmri_dev_close(struct vmri_dev *dev, bool again)

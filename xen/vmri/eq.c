@@ -139,10 +139,16 @@ void vmri_source_fini(struct vmri_eq *eq, struct vmri_source *s)
     vmri_source_forget(eq, s, ~0U);
 }
 
-static void eq_free(struct vmri_dev *dev, struct vmri_eq *eq)
+/* As vmri_region_destroy. */
+static int eq_free(struct vmri_dev *dev, struct vmri_eq *eq,
+                   struct vmri_call *call, int error)
 {
-    vmri_region_destroy(dev, &eq->region);
+    struct vmri_region region = eq->region;
+
     vmri_free(dev, eq, sizeof(*eq));
+    vmri_uncharge(dev, VMRI_RES_EQ, 1);
+
+    return vmri_region_destroy(dev, &region, call, error);
 }
 
 /* The memory of an EQ, without port and number. */
@@ -226,20 +232,18 @@ int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg,
 
     ret = eq_alloc(dev, arg, call, &eq);
     if ( ret )
-        goto uncharge;
+    {
+        vmri_uncharge(dev, VMRI_RES_EQ, 1);
+        return ret;
+    }
 
     ret = eq_show(dev, eq, arg);
-    if ( !ret )
-        return 0;
 
-    eq_free(dev, eq);
- uncharge:
-    vmri_uncharge(dev, VMRI_RES_EQ, 1);
-
-    return ret;
+    return ret ? eq_free(dev, eq, call, ret) : 0;
 }
 
-int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle)
+int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle,
+                             struct vmri_call *call)
 {
     struct vmri_eq *eq;
     void *obj;
@@ -252,10 +256,8 @@ int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle)
     vmri_port_unbind(dev, eq);
     env_port_free(dev->domain, eq->port);
     vmri_table_release(&dev->eqs, handle);
-    eq_free(dev, eq);
-    vmri_uncharge(dev, VMRI_RES_EQ, 1);
 
-    return 0;
+    return eq_free(dev, eq, call, call->error);
 }
 
 /*

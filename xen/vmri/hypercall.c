@@ -104,15 +104,15 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
     case VMRI_OP_xrcd_destroy:
         return vmri_xrcd_destroy(dev, arg->handle);
     case VMRI_OP_eq_destroy:
-        return vmri_eq_destroy(dev, arg->handle);
+        return vmri_eq_destroy(dev, arg->handle, state);
     case VMRI_OP_eq_poll:
         return vmri_eq_poll(dev, arg->handle);
     case VMRI_OP_cq_destroy:
-        return vmri_cq_destroy(dev, arg->handle);
+        return vmri_cq_destroy(dev, arg->handle, state);
     case VMRI_OP_srq_destroy:
-        return vmri_srq_destroy(dev, arg->handle);
+        return vmri_srq_destroy(dev, arg->handle, state);
     case VMRI_OP_qp_destroy:
-        return vmri_qp_destroy(dev, arg->handle);
+        return vmri_qp_destroy(dev, arg->handle, state);
     case VMRI_OP_mr_deregister:
         return vmri_mr_deregister(dev, arg->handle, state);
     case VMRI_OP_mw_free:
@@ -188,6 +188,9 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
 static long undo(struct vmri_dev *dev, unsigned int cmd,
                  const union args *args, struct vmri_call *state)
 {
+    int ret = -EFAULT;
+
+    state->error = -EFAULT;
     switch ( cmd )
     {
     case VMRI_OP_dev_create:
@@ -200,16 +203,16 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
         vmri_xrcd_destroy(dev, args->object.handle);
         break;
     case VMRI_OP_eq_create:
-        vmri_eq_destroy(dev, args->eq_create.handle);
+        ret = vmri_eq_destroy(dev, args->eq_create.handle, state);
         break;
     case VMRI_OP_cq_create:
-        vmri_cq_destroy(dev, args->cq_create.handle);
+        ret = vmri_cq_destroy(dev, args->cq_create.handle, state);
         break;
     case VMRI_OP_srq_create:
-        vmri_srq_destroy(dev, args->srq_create.handle);
+        ret = vmri_srq_destroy(dev, args->srq_create.handle, state);
         break;
     case VMRI_OP_qp_create:
-        vmri_qp_destroy(dev, args->qp_create.qpn);
+        ret = vmri_qp_destroy(dev, args->qp_create.qpn, state);
         break;
     case VMRI_OP_mcg_create:
         vmri_mcg_destroy(dev, &args->mcg);
@@ -224,7 +227,7 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
         break;
     }
 
-    return -EFAULT;
+    return ret == -ERESTART ? ret : -EFAULT;
 }
 
 /*
@@ -246,8 +249,7 @@ static long abandon(struct vmri_dev *dev, unsigned int cmd,
     case VMRI_OP_srq_create:
     case VMRI_OP_srq_modify:
     case VMRI_OP_qp_create:
-        vmri_region_abandon(dev, state);
-        break;
+        return vmri_region_abandon(dev, state, error);
     }
 
     return error;
@@ -258,6 +260,9 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
 {
     union args args;
     long ret;
+
+    if ( state->ticket && vmri_region_going(dev, state, &ret) )
+        return ret;
 
     memset(&args, 0, sizeof(args));
     if ( (c->dir & IN) && env_copy_from_guest(&args, guest, c->size) )
@@ -273,9 +278,13 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
      * The structure goes back also when the command ends later, with the
      * handle by which its event will name the object.
      */
-    if ( !(c->dir & OUT) || (ret < 0 && ret != -EINPROGRESS) ||
+    if ( !(c->dir & OUT) ||
+         (ret < 0 && ret != -EINPROGRESS && !state->done) ||
          !env_copy_to_guest(guest, &args, c->size) )
         return ret;
+
+    if ( ret == -ERESTART )
+        return abandon(dev, c->cmd, state, -EFAULT);
 
     return ret < 0 ? -EFAULT : undo(dev, c->cmd, &args, state);
 }

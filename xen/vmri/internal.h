@@ -104,7 +104,10 @@
 
 struct vmri_call {
     bool again;             /* a continuation */
+    bool done;              /* OUT: nothing but tidying up is still to do */
     uint32_t ticket;        /* IN and OUT; 0: nothing is left half done */
+    uint32_t frames;        /* of regions, let go of in this call */
+    int error;              /* how a destruction ends that comes to its end */
 };
 
 /* ---- tables (object.c) ---- */
@@ -140,6 +143,7 @@ struct vmri_handle_format {
     uint8_t gen_shift;
     uint8_t gen_bits;
     uint8_t first;          /* lowest index given out without being asked */
+    uint8_t spare;          /* highest indices, which are never given out */
 };
 
 #define VMRI_HANDLE_ANY 0xffffffffU
@@ -264,6 +268,7 @@ struct vmri_park {
     struct env_timer timer;
     uint64_t now;               /* by lock: ticks up to here are done */
     uint64_t armed;             /* by lock: when the timer fires; 0: not set */
+    uint64_t rest;              /* by lock: it does not fire before */
     uint64_t busy[VMRI_WHEEL_LEVELS];   /* by lock: slots that hold some */
     struct list_head slot[VMRI_WHEEL_LEVELS][VMRI_WHEEL_SLOTS];
 };
@@ -291,7 +296,7 @@ struct vmri_dev {
     struct vmri_table srqs;
     struct vmri_table xrcds;
     struct list_head pending_mrs;       /* by lock: pinning or unpinning */
-    struct list_head pending_regions;   /* by lock: pinning (ring.c) */
+    struct list_head pending_regions;   /* by lock: the same (ring.c) */
     uint32_t tickets;                   /* by lock: the last one given out */
     struct list_head memberships;       /* by fabric->mcg_lock */
     struct list_head mws;               /* by lock: all windows */
@@ -444,9 +449,9 @@ struct vmri_pd {
 };
 
 int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
-int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
+int vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle);
 int vmri_xrcd_create(struct vmri_dev *dev, struct vmri_object *arg);
-int cf_check vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle);
+int vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle);
 
 /*
  * Use an object: look it up and count a user, so that it stays.  NULL when
@@ -497,14 +502,29 @@ struct vmri_region {
 int vmri_region_create(struct vmri_dev *dev, const struct vmri_frames *frames,
                        uint64_t bytes, struct vmri_call *call,
                        struct vmri_region *r);
-/* The continued command of call->ticket fails: let go of its frames. */
-void vmri_region_abandon(struct vmri_dev *dev, struct vmri_call *call);
 /*
- * For vmri_dev_close: let go of regions whose creation nobody continues.  0, or
- * -ERESTART while there are any left.
+ * Let go of a region, which may be none, of a command that ends with `error`.
+ * That, or -ERESTART: there is more than one call may do.  The command has
+ * nothing else left to do, and when continued comes to vmri_region_going.
  */
-int vmri_region_reap(struct vmri_dev *dev);
-void vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r);
+int vmri_region_destroy(struct vmri_dev *dev, struct vmri_region *r,
+                        struct vmri_call *call, int error);
+/*
+ * Is it such a command that call->ticket names?  Then go on: *ret is as above.
+ */
+bool vmri_region_going(struct vmri_dev *dev, struct vmri_call *call,
+                       long *ret);
+/*
+ * The continued command of call->ticket fails: let go of its frames.  `error`
+ * or -ERESTART, as above.
+ */
+int vmri_region_abandon(struct vmri_dev *dev, struct vmri_call *call,
+                        int error);
+/*
+ * For vmri_dev_close: let go of what nobody continues.  0, or -ERESTART while
+ * there are any left.
+ */
+int vmri_region_reap(struct vmri_dev *dev, struct vmri_call *call);
 /* Where byte `offset` is; what is accessed there must not cross a page. */
 static inline void *vmri_region_at(const struct vmri_region *r,
                                    uint32_t offset)
@@ -529,7 +549,8 @@ struct vmri_eq {
 
 int vmri_eq_create(struct vmri_dev *dev, struct vmri_eq_create *arg,
                    struct vmri_call *call);
-int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_eq_destroy(struct vmri_dev *dev, uint32_t handle,
+                             struct vmri_call *call);
 int vmri_eq_poll(struct vmri_dev *dev, uint32_t handle);
 void vmri_source_init(struct vmri_source *s, uint32_t id);
 /* Raise one event; any lock below LEVEL_EQ may be held. */
@@ -562,7 +583,8 @@ int vmri_cq_create(struct vmri_dev *dev, struct vmri_cq_create *arg,
                    struct vmri_call *call);
 int vmri_cq_resize(struct vmri_dev *dev, struct vmri_cq_resize *arg,
                    struct vmri_call *call);
-int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle,
+                             struct vmri_call *call);
 /*
  * Write a completion of a QP and raise the event if the guest waits for one (an
  * error counts as solicited).  cqe->timestamp and cqe->qpn are filled in, the

@@ -176,8 +176,8 @@ int vmri_mr_register(struct vmri_dev *dev, struct vmri_mr_register *arg,
 int vmri_mr_reregister(struct vmri_dev *dev, struct vmri_mr_reregister *arg,
                        struct vmri_call *call);
 /* Fast ones, too. */
-int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
-                       struct vmri_call *call);
+int cf_check vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
+                                struct vmri_call *call);
 /*
  * End what cannot go on: the command on an MR of call->ticket, or (key not 0)
  * an MR whose key the guest cannot be told.  `error`, or -ERESTART: the

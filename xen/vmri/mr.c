@@ -357,8 +357,8 @@ static int fast_free(struct vmri_dev *dev, uint32_t key)
     return ret;
 }
 
-int vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
-                       struct vmri_call *call)
+int cf_check vmri_mr_deregister(struct vmri_dev *dev, uint32_t key,
+                                struct vmri_call *call)
 {
     struct vmri_mr *mr;
     int ret;

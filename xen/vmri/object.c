@@ -23,9 +23,12 @@ const struct vmri_handle_format vmri_format_srqn = {
     .index_bits = 17, .gen_shift = 17, .gen_bits = 7, .first = 1,
 };
 
-/* The low byte changes with every use of a slot, as users of keys expect. */
+/*
+ * The low byte changes with every use of a slot, as users of keys expect.  The
+ * last index is that of VMRI_LKEY_FRAMES.
+ */
 const struct vmri_handle_format vmri_format_key = {
-    .index_shift = 8, .index_bits = 24, .gen_bits = 8, .first = 1,
+    .index_shift = 8, .index_bits = 24, .gen_bits = 8, .first = 1, .spare = 1,
 };
 
 const struct vmri_handle_format vmri_format_lid = {
@@ -61,7 +64,7 @@ static uint32_t make_handle(const struct vmri_handle_format *f, uint32_t index,
 
 uint32_t vmri_table_capacity(const struct vmri_handle_format *format)
 {
-    return (1U << format->index_bits) - format->first;
+    return (1U << format->index_bits) - format->first - format->spare;
 }
 
 void vmri_table_init(struct vmri_table *t,
@@ -73,7 +76,7 @@ void vmri_table_init(struct vmri_table *t,
     t->format = format;
     t->dev = dev;
     t->kind = kind;
-    t->max = max ?: 1U << format->index_bits;
+    t->max = max ?: (1U << format->index_bits) - format->spare;
     t->next = format->first;
 }
 

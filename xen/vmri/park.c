@@ -5,7 +5,8 @@
  * One timer a device drives a wheel of four levels of 64 slots.  A level's
  * slot spans 64 of the one below; what is found in a slot before its time
  * goes down a level.  The handler does a bounded number of queues and then
- * lets the timer fire again.
+ * rests: it runs on a CPU that may be doing somebody else's work, so guests
+ * must not have it run as often as their time-outs are short.
  */
 #include "internal.h"
 
@@ -16,6 +17,7 @@
 #define TICK_SHIFT      12
 #define LEVEL_SHIFT     6       /* 64 slots */
 #define HANDLER_MAX     64      /* queues touched in one run of the handler */
+#define REST_TICKS      20      /* from one run to the next at least: 82 us */
 
 #define to_ticks(ns)    ((ns) >> TICK_SHIFT)
 
@@ -88,13 +90,18 @@ static uint64_t wheel_next(const struct vmri_park *park, unsigned int *level,
     return first;
 }
 
-/* Let the timer fire when the next slot begins. */
+/* Let the timer fire when the next slot begins and it has rested. */
 static void wheel_arm(struct vmri_park *park)
 {
     unsigned int level, slot;
     uint64_t next = wheel_next(park, &level, &slot);
 
-    if ( next && (!park->armed || next < park->armed) )
+    if ( !next )
+        return;
+    if ( next < park->rest )
+        next = park->rest;
+
+    if ( !park->armed || next < park->armed )
     {
         park->armed = next;
         env_timer_set(&park->timer, next << TICK_SHIFT);
@@ -108,8 +115,8 @@ static void wake(struct vmri_qp *qp)
     vmri_ready(qp);
 }
 
-/* Do what is due up to `until`; false when there was too much of it. */
-static bool wheel_advance(struct vmri_park *park, uint64_t until)
+/* Do what is due up to `until`, or as much of it as one run may. */
+static void wheel_advance(struct vmri_park *park, uint64_t until)
 {
     unsigned int level = 0, slot = 0, touched = 0;
     uint64_t next;
@@ -126,7 +133,7 @@ static bool wheel_advance(struct vmri_park *park, uint64_t until)
             struct vmri_qp *qp = list_first_entry(head, struct vmri_qp, wheel);
 
             if ( touched++ == HANDLER_MAX )
-                return false;
+                return;
 
             wheel_remove(park, qp);
             if ( qp->deadline <= next )
@@ -143,23 +150,18 @@ static bool wheel_advance(struct vmri_park *park, uint64_t until)
 
     if ( park->now < until )
         park->now = until;
-
-    return true;
 }
 
 static void cf_check wheel_timer(void *data)
 {
     struct vmri_park *park = data;
+    uint64_t now = to_ticks(env_now());
 
     env_lock(&park->lock);
     park->armed = 0;
-    if ( wheel_advance(park, to_ticks(env_now())) )
-        wheel_arm(park);
-    else
-    {
-        park->armed = park->now + 1;
-        env_timer_set(&park->timer, env_now());
-    }
+    park->rest = now + REST_TICKS;
+    wheel_advance(park, now);
+    wheel_arm(park);
     env_unlock(&park->lock);
 }
 

@@ -62,7 +62,7 @@ int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg)
     return create(dev, &dev->pds, VMRI_RES_PD, arg);
 }
 
-int cf_check vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle)
+int vmri_pd_destroy(struct vmri_dev *dev, uint32_t handle)
 {
     return destroy(dev, &dev->pds, VMRI_RES_PD, handle);
 }
@@ -72,7 +72,7 @@ int vmri_xrcd_create(struct vmri_dev *dev, struct vmri_object *arg)
     return create(dev, &dev->xrcds, VMRI_RES_XRCD, arg);
 }
 
-int cf_check vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle)
+int vmri_xrcd_destroy(struct vmri_dev *dev, uint32_t handle)
 {
     return destroy(dev, &dev->xrcds, VMRI_RES_XRCD, handle);
 }

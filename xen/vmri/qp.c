@@ -178,11 +178,17 @@ static int qp_alloc(struct vmri_dev *dev, const struct vmri_qp_create *arg,
     return 0;
 }
 
-static void qp_free(struct vmri_dev *dev, struct vmri_qp *qp)
+/* As vmri_region_destroy. */
+static int qp_free(struct vmri_dev *dev, struct vmri_qp *qp,
+                   struct vmri_call *call, int error)
 {
+    struct vmri_region region = qp->rings.region;
+
     unuse_all(dev, qp);
     vmri_free(dev, qp, qp_bytes(qp->rx_sge));
     vmri_uncharge(dev, VMRI_RES_QP, 1);
+
+    return vmri_region_destroy(dev, &region, call, error);
 }
 
 /* The number to ask the table for. */
@@ -227,7 +233,7 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
 
     rc = vmri_table_reserve(&dev->qps, wanted_number(arg), &qpn);
     if ( rc )
-        goto region;
+        goto free;
 
     qp->qpn = qpn;
     vmri_source_init(&qp->source, qpn);
@@ -243,12 +249,8 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
 
  release:
     vmri_table_release(&dev->qps, qpn);
- region:
-    vmri_region_destroy(dev, &qp->rings.region);
  free:
-    qp_free(dev, qp);
-
-    return rc;
+    return qp_free(dev, qp, call, rc);
 }
 
 /* 0, -ENOENT, or -ERESTART to be called again: it may have very many. */
@@ -266,7 +268,8 @@ static int free_windows(struct vmri_dev *dev, uint32_t qpn)
     return rc;
 }
 
-int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
+int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
+                             struct vmri_call *call)
 {
     int rc = free_windows(dev, qpn);
     struct vmri_qp *qp;
@@ -284,10 +287,8 @@ int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn)
     vmri_srq_leave(qp);
     vmri_source_fini(qp->eq, &qp->source);
     vmri_table_release(&dev->qps, qpn);
-    vmri_region_destroy(dev, &qp->rings.region);
-    qp_free(dev, qp);
 
-    return 0;
+    return qp_free(dev, qp, call, call->error);
 }
 
 void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event)

@@ -13,7 +13,8 @@ struct vmri_wq {
     uint8_t log2_entries;
     uint8_t log2_stride;
     uint8_t max_sge;
-    uint32_t cons;              /* ours; the header's is a copy */
+    uint32_t cons;              /* ours: requests before it were taken */
+    uint32_t done;              /* receives: how many of them have completed */
 };
 
 /* The memory of a queue's requests, and what their entries may name. */
@@ -157,7 +158,8 @@ unsigned int vmri_type_bit(const struct vmri_qp *qp);
 uint64_t vmri_new_life(void);
 int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
                    struct vmri_call *call);
-int vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn);
+int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
+                             struct vmri_call *call);
 int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
 int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
 /*
@@ -391,9 +393,10 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
                     struct vmri_rx *rx, struct vmri_sge *copy);
 /*
  * Take the next receive of qp, under qp->lock: 1, 0 (none, or it does not hold
- * `want` bytes and stays) or -EINVAL (ring).  It comes from srq, or when that
- * is NULL from qp's own queue.  With `copy`, which an SRQ needs, its slot is
- * free at once, else with vmri_recv_release, which frees all that were taken.
+ * `want` bytes and stays) or -EINVAL (ring).  It comes from srq, whose slot is
+ * free at once, or when that is NULL from qp's own queue, which has one more
+ * free with each vmri_recv_release.  With `copy`, which an SRQ needs, several
+ * may be under way, and any may be the first to complete.
  */
 int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
                    struct vmri_rx *rx, struct vmri_sge *copy);

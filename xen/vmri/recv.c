@@ -3,9 +3,11 @@
  * VMRI: receives: taking them out of a queue, and completing them.
  *
  * Entries of a receive that several may fill at once, each a receive of its
- * own, are copied, so that slots are given back in the order in which they
- * were taken.  A connected queue pair with a queue of its own needs no copy:
- * its peer fills one receive at a time.
+ * own, are copied: nobody needs its slot any more then.  So of a queue pair's
+ * own queue as many slots are given back as receives have completed, in the
+ * order in which they were taken, whichever completed, and a guest never has
+ * more under way than its queue is long.  A connected queue pair with a queue
+ * of its own needs no copy: its peer fills one receive at a time.
  */
 #include "internal.h"
 
@@ -29,8 +31,10 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
 
     rx->wr_id = wqe.wr_id;
     /* Of too many entries, those that there may be count. */
+    if ( wqe.num_sge > limit )
+        wqe.num_sge = limit;
     vmri_cursor_init(&rx->sgl, rings, slot + sizeof(wqe),
-                     wqe.num_sge < limit ? wqe.num_sge : limit, indirect,
+                     env_nospec(wqe.num_sge, limit + 1), indirect,
                      wqe.ind_start);
     if ( copy )
         vmri_cursor_privatise(&rx->sgl, copy);
@@ -53,11 +57,7 @@ int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
         return 0;
 
     if ( rc > 0 )
-    {
         qp->rq.cons++;
-        if ( copy )
-            vmri_recv_release(qp);
-    }
 
     return rc;
 }
@@ -65,7 +65,7 @@ int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
 void vmri_recv_release(struct vmri_qp *qp)
 {
     if ( qp->rq.hdr )
-        env_store_release(&qp->rq.hdr->cons, qp->rq.cons);
+        env_store_release(&qp->rq.hdr->cons, ++qp->rq.done);
 }
 
 /*
@@ -107,13 +107,11 @@ void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe)
 {
+    env_lock(&qp->lock);
     if ( !vmri_qp_datagram(qp) )
-    {
-        env_lock(&qp->lock);
         qp->rx.active = false;
-        vmri_recv_release(qp);
-        env_unlock(&qp->lock);
-    }
+    vmri_recv_release(qp);
+    env_unlock(&qp->lock);
 
     if ( !cqe->status )
     {

@@ -116,11 +116,17 @@ static bool use_all(struct vmri_dev *dev, struct vmri_srq *srq,
            (!arg->xrcd || (srq->xrcd && srq->cq));
 }
 
-static void srq_free(struct vmri_dev *dev, struct vmri_srq *srq)
+/* As vmri_region_destroy. */
+static int srq_free(struct vmri_dev *dev, struct vmri_srq *srq,
+                    struct vmri_call *call, int error)
 {
+    struct vmri_region region = srq->rings.region;
+
     unuse_all(dev, srq);
     vmri_free(dev, srq, sizeof(*srq));
     vmri_uncharge(dev, VMRI_RES_SRQ, 1);
+
+    return vmri_region_destroy(dev, &region, call, error);
 }
 
 /* Where the parts of an SRQ lie; the rest of wq and rings is filled in. */
@@ -182,15 +188,14 @@ static int srq_alloc(struct vmri_dev *dev, const struct vmri_srq_create *arg,
     return 0;
 
  free:
-    srq_free(dev, srq);
-
-    return rc;
+    /* It has no region yet: one that is being made waits by its ticket. */
+    return srq_free(dev, srq, call, rc);
 }
 
 int vmri_srq_create(struct vmri_dev *dev, struct vmri_srq_create *arg,
                     struct vmri_call *call)
 {
-    struct vmri_srq *srq;
+    struct vmri_srq *srq = NULL;
     int rc;
 
     if ( (arg->flags & ~VMRI_QPF_KERNEL) || arg->reserved ||
@@ -214,13 +219,11 @@ int vmri_srq_create(struct vmri_dev *dev, struct vmri_srq_create *arg,
 
     vmri_table_release(&dev->srqs, srq->handle);
  free:
-    vmri_region_destroy(dev, &srq->rings.region);
-    srq_free(dev, srq);
-
-    return rc;
+    return srq_free(dev, srq, call, rc);
 }
 
-int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle)
+int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle,
+                              struct vmri_call *call)
 {
     struct vmri_srq *srq;
     void *obj;
@@ -233,10 +236,8 @@ int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle)
     vmri_srq_disperse(srq);
     vmri_source_fini(srq->eq, &srq->source);
     vmri_table_release(&dev->srqs, handle);
-    vmri_region_destroy(dev, &srq->rings.region);
-    srq_free(dev, srq);
 
-    return 0;
+    return srq_free(dev, srq, call, call->error);
 }
 
 /* ---- modification ---- */
@@ -347,7 +348,7 @@ int vmri_srq_modify(struct vmri_dev *dev, const struct vmri_srq_modify *arg,
 
     /* The old one, or the new one that was not taken. */
     if ( resize )
-        vmri_region_destroy(dev, &rings.region);
+        rc = vmri_region_destroy(dev, &rings.region, call, rc);
  out:
     vmri_srq_put(srq);
 

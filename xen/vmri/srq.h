@@ -28,7 +28,8 @@ struct vmri_srq {
 /* srq.c */
 int vmri_srq_create(struct vmri_dev *dev, struct vmri_srq_create *arg,
                     struct vmri_call *call);
-int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle);
+int cf_check vmri_srq_destroy(struct vmri_dev *dev, uint32_t handle,
+                              struct vmri_call *call);
 int vmri_srq_modify(struct vmri_dev *dev, const struct vmri_srq_modify *arg,
                     struct vmri_call *call);
 int vmri_srq_query(struct vmri_dev *dev, struct vmri_srq_query *arg);

@@ -32,6 +32,7 @@ void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
         .max_sge = max_sge,
         .cons = env_load(&hdr->prod),
     };
+    wq->done = wq->cons;
     env_store(&hdr->cons, wq->cons);
     env_store(&hdr->running, 0);
     env_store(&hdr->wait, 0);
@@ -271,14 +272,15 @@ uint32_t vmri_max_indirect(const struct vmri_rings *rings)
 }
 
 /*
- * VMRI_VERR_NONE, or what is wrong with the flags and the number of entries.
+ * VMRI_VERR_NONE, or what is wrong with the flags and the number of entries,
+ * which a speculating CPU, too, finds bounded from here on.
  */
-static uint16_t check_layout(const struct vmri_qp *qp,
-                             const struct operation *op)
+static uint16_t check_layout(struct vmri_qp *qp, const struct operation *op)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     bool is_inline = wqe->flags & VMRI_SEND_INLINE;
     bool indirect = wqe->flags & VMRI_SEND_INDIRECT;
+    uint32_t limit;
 
     if ( wqe->flags & ~VMRI_SEND_FLAGS )
         return VMRI_VERR_FLAGS;
@@ -304,10 +306,10 @@ static uint16_t check_layout(const struct vmri_qp *qp,
     if ( indirect && (!qp->rings.kernel || !qp->rings.ind_log2_entries) )
         return VMRI_VERR_FLAGS;
 
-    if ( !is_inline &&
-         wqe->num_sge > (indirect ? vmri_max_indirect(&qp->rings)
-                                 : qp->sq.max_sge) )
+    limit = indirect ? vmri_max_indirect(&qp->rings) : qp->sq.max_sge;
+    if ( !is_inline && wqe->num_sge > limit )
         return VMRI_VERR_SGES;
+    qp->tx.sgl.num = env_nospec(qp->tx.sgl.num, limit + 1);
 
     return VMRI_VERR_NONE;
 }
