@@ -18,9 +18,10 @@ help:
 	@echo '  make lab     start the lab and leave it up; tests/lab/lab drives it'
 	@echo '  make bench   the speed of SoftIB beside TCP and Soft-RoCE, same boot'
 	@echo '  make lint    licences named, shell scripts sound'
+	@echo '  make coverage  tell which lines of xen/vmri the tests run'
 	@echo '  make clean   remove what was built in this folder'
 	@echo
-	@echo 'All but check, lint and clean need root on Debian 12 or 13. What they make is kept'
+	@echo 'All but check, coverage, lint and clean need root on Debian 12 or 13. What they make is kept'
 	@echo 'in /var/cache/softib; SOFTIB_CACHE=DIR puts it elsewhere.'
 
 demo:
@@ -51,7 +52,10 @@ bench:
 lint:
 	@scripts/lint
 
+coverage:
+	@$(MAKE) -s --no-print-directory -C tests/unit coverage
+
 clean:
 	@rm -rf build
 
-.PHONY: help demo check fuzz fuzz-soak test test-long lab bench lint clean
+.PHONY: help demo check coverage fuzz fuzz-soak test test-long lab bench lint clean

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # From gcov's summary, the lines of xen/vmri's files, and their sum.
+# Fails when that is less than `min` percent.
 /^File / { file = $0; sub(/^File '/, "", file); sub(/'$/, "", file) }
 /^Lines executed:/ && file ~ /xen\/vmri\/[a-z_]*\.c$/ && !seen[file]++ {
 	split($0, part, /[:% ]+/)
@@ -11,4 +12,8 @@
 	run += n * percent / 100
 	file = ""
 }
-END { printf "%-14s %6.1f%% of %d\n", "all", lines ? 100 * run / lines : 0, lines }
+END {
+	all = lines ? 100 * run / lines : 0
+	printf "%-14s %6.1f%% of %d\n", "all", all, lines
+	exit all < min
+}

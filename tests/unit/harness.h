@@ -21,6 +21,8 @@ void test_register(struct test *t);
 /* Ends the test. */
 void test_failed(const char *file, int line, const char *fmt, ...)
     __attribute__((__format__(__printf__, 3, 4), __noreturn__));
+/* What the program that has the tests does then, at the end: it exits. */
+void test_over(void);
 
 #define TEST_(name_, threads_)                                          \
     static void name_(void);                                            \
