@@ -107,7 +107,9 @@ uint32_t side_create_pd(struct side *s)
 void side_create_eq(struct side *s)
 {
     struct guest_eq *eq = &s->eq;
-    struct vmri_eq_create arg = { .log2_entries = 5 };
+    struct vmri_eq_create arg = {
+        .log2_entries = 5, .flags = side_has_port(s) ? VMRI_EQF_PORT : 0,
+    };
 
     if ( !eq->hdr )
     {
@@ -307,6 +309,7 @@ void srq_make(struct side *s, unsigned int log2, unsigned int sge,
     if ( !rq->hdr )
     {
         rq->gfn = env_test_pages(s->guest->domain, QP_PAGES, true);
+        rq->spare = env_test_pages(s->guest->domain, QP_PAGES, true);
         rq->mem = env_test_mem(s->guest->domain, rq->gfn);
         rq->hdr = (struct vmri_wq_hdr *)rq->mem;
     }
@@ -334,6 +337,44 @@ void srq_unmake(struct side *s)
     rq->wq.done = rq->wq.prod;
     s->usage[VMRI_RES_SRQ]--;
     s->usage[VMRI_RES_PINNED] -= rq->pages;
+}
+
+bool srq_move(struct side *s, unsigned int log2)
+{
+    struct rq *rq = &s->srq;
+    struct wq *wq = &rq->wq;
+    struct vmri_srq_modify arg = {
+        .handle = rq->handle, .mask = VMRI_SRQA_RESIZE, .offset = wq->offset,
+        .log2_entries = (uint8_t)log2,
+    };
+    const uint32_t old_mask = (1U << wq->log2) - 1, mask = (1U << log2) - 1;
+    const uint32_t old_pages = rq->pages;
+    const uint64_t gfn = rq->gfn;
+    const uint8_t *from = rq->mem;
+    uint32_t i;
+
+    if ( wq->prod - wq->base > 1U << log2 || rq->limit > 1U << log2 )
+        return false;
+
+    rq->gfn = rq->spare;
+    rq->spare = gfn;
+    rq->mem = env_test_mem(s->guest->domain, rq->gfn);
+    rq->hdr = (struct vmri_wq_hdr *)rq->mem;
+    rq->pages = (uint32_t)PFN_UP(wq->offset + (1UL << (log2 +
+                                                       wq->log2_stride)));
+    wq->log2 = (uint8_t)log2;
+    memset(rq->mem, 0, sizeof(*rq->hdr));
+    rq->hdr->prod = wq->prod;
+    for ( i = wq->base; i != wq->prod; i++ )
+        memcpy(rq->mem + wq->offset +
+               ((size_t)(i & mask) << wq->log2_stride),
+               from + wq->offset + ((size_t)(i & old_mask) << wq->log2_stride),
+               1U << wq->log2_stride);
+    CHECK_EQ(call_with_frames(s, VMRI_OP_srq_modify, &arg, sizeof(arg),
+                              &arg.frames, rq->gfn, rq->pages), 0);
+    s->usage[VMRI_RES_PINNED] += rq->pages;
+    s->usage[VMRI_RES_PINNED] -= old_pages;
+    return true;
 }
 
 /* Queues one after the other, each on a multiple of its stride: the pages. */

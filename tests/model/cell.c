@@ -68,6 +68,7 @@ void side_make(struct side *s)
 
     for ( i = 0; i < PDS; i++ )
         s->pd[i] = side_create_pd(s);
+    port_begin(s);
     side_create_eq(s);
     for ( i = 0; i < ARRAY_SIZE(s->cq); i++ )
     {
@@ -333,6 +334,11 @@ void cell_step(struct cell *c)
     {
         c->step = "remake";
         step_remake(c, q);
+    }
+    else if ( n < 98 && c->mortal && rng_percent(&c->rng, 50) )
+    {
+        c->step = "port";
+        port_round(&c->side[1]);
     }
     else if ( n < 98 && c->mortal )
     {

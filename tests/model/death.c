@@ -73,6 +73,7 @@ static void forget(struct side *s)
         r->of = NULL;
         r->users = 0;
     }
+    s->port_due = 0;
     s->srq.handle = 0;
     s->srq.wq.done = s->srq.wq.prod;
     s->eq.cons = s->eq.hdr->prod;

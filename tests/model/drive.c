@@ -282,6 +282,8 @@ static void async_event(struct side *s, const struct vmri_event *ev)
         s->srq.limit = 0;
         return;
     }
+    if ( port_event(s, ev) )
+        return;
     for ( i = 0; i < LINKS; i++ )
     {
         struct qp *q = &s->qp[i];
@@ -393,7 +395,7 @@ static const char *qp_lacks(struct qp *q)
 
 static const char *side_lacks(struct side *s)
 {
-    const char *what = NULL;
+    const char *what = s->port_due ? "an event of a port" : NULL;
     unsigned int i;
 
     for ( i = 0; i < LINKS && !what; i++ )

@@ -152,7 +152,7 @@ struct rq {
     uint32_t handle;            /* a shared one's; 0: there is none */
     uint32_t limit;             /* below it an event comes; 0: it has */
     bool taken, low;            /* a receive since; so many that it may have */
-    uint64_t gfn;
+    uint64_t gfn, spare;        /* where it is, and will be when resized */
     uint32_t pages;
 };
 
@@ -208,6 +208,8 @@ struct side {
     struct region region[SIDES][NAMED];     /* by direction */
     struct qp qp[LINKS];
     struct rq srq;
+    struct vmri_ctl_port port;  /* of a device that is the cell's own */
+    uint32_t port_due;          /* its events that must come, bits of types */
     uint64_t usage[VMRI_RES_NR];
     struct vmri_qp_counters types[VMRI_STAT_MAX];
     struct vmri_counters counters;          /* those of no type */
@@ -275,6 +277,8 @@ void region_change(struct side *s, struct region *r, uint32_t flags,
 void srq_make(struct side *s, unsigned int log2, unsigned int sge,
               uint32_t limit);
 void srq_unmake(struct side *s);
+/* Go on elsewhere, with places for 2^log2; false: too few for what is posted. */
+bool srq_move(struct side *s, unsigned int log2);
 /* q->arg says what is wanted; places and frames are filled in here. */
 void qp_make(struct qp *q);
 void qp_unmake(struct qp *q);
@@ -479,6 +483,20 @@ void cell_step(struct cell *c);
 /* Nothing waits any more. */
 void cell_rest(struct cell *c);
 void cell_unmake(struct cell *c);
+
+/* ---- oracle_port.c ---- */
+
+/* Only who has a device of its own can tell what comes of a change. */
+static inline bool side_has_port(const struct side *s)
+{
+    return s->cell->mortal && s->index;
+}
+/* It is new, and as the hypervisor makes it. */
+void port_begin(struct side *s);
+/* dom0 changes something; the events that follow are all that come. */
+void port_round(struct side *s);
+/* One has come: false if none of its type was due. */
+bool port_event(struct side *s, const struct vmri_event *ev);
 
 /* ---- mcast.c: a group that is the cell's own ---- */
 

@@ -182,6 +182,8 @@ static void one_action(struct qp *q)
     if ( rng_percent(rng_of(q), 1) )
         cq_move(&q->side->cq[rng_below(rng_of(q), 2)],
                 7 + rng_below(rng_of(q), 2));
+    if ( q->side->srq.handle && rng_percent(rng_of(q), 1) )
+        srq_move(q->side, 2 + rng_below(rng_of(q), 4));
 }
 
 void traffic_round(struct qp *q)
