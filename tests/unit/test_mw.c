@@ -336,6 +336,38 @@ static uint16_t a_invalidates(struct pair *p, uint32_t key, uint32_t bytes)
     return cqe.vendor_err;
 }
 
+/* What a fast MR has shown once is nothing to bind to. */
+TEST(mw_bind_to_an_invalidated_region)
+{
+    struct pair p = pair_keys(&kernel_opts);
+    struct guest_mr m = mr_pages(p.b, 8192, 0, LAYOUT_SCATTERED);
+    uint32_t mw = mw_new(p.b, 1);
+
+    m.key = fast_new(p.b, 8);
+    CHECK_EQ(b_request(&p, wr_reg(m.key, &m, LW | RW | BIND)), 0);
+    m.key = next_name(m.key);
+    CHECK_EQ(b_request(&p, wr_inv(m.key)), 0);
+    CHECK_EQ(b_request(&p, wr_bind(mw, &m, 0, 100, RW)), VMRI_VERR_STATE);
+}
+
+/* Once unbound, a window of type 2 is no queue pair's more than another's. */
+TEST(mw_unbound_is_nobodys)
+{
+    struct pair p = pair_keys(NULL);
+    struct guest_qp *other = guest_qp(p.b, NULL);
+    uint32_t mw = mw_new(p.b, 2);
+    struct guest_wr wr;
+
+    qp_connect(other, guest_qp(p.a, NULL), NULL);
+    CHECK_EQ(b_request(&p, wr_bind(mw, &p.mb, 0, 100, RW)), 0);
+    mw = next_name(mw);
+    CHECK_EQ(b_request(&p, wr_inv(mw)), 0);
+    wr = wr_inv(mw);
+    CHECK_EQ(key_request(other, &wr), 0);
+    wr = wr_bind(mw, &p.mb, 0, 100, RW);
+    CHECK_EQ(key_request(other, &wr), 0);
+}
+
 TEST(mw_send_with_invalidate)
 {
     struct pair p = pair_keys(NULL), q = p;

@@ -212,15 +212,14 @@ TEST(rereg_of_one_that_goes)
 
 /* ---- copies in flight ---- */
 
-static struct pair *flight;
 static struct guest_mr flight_mr, flight_to;
-static uint32_t flight_flags;
+static uint32_t flight_flags, flight_pd;
 static bool flight_done;
 
 static void do_rereg(void *unused)
 {
     (void)unused;
-    CHECK_EQ(rereg(&flight_mr, flight_flags, &flight_to, flight->b->pd, RR), 0);
+    CHECK_EQ(rereg(&flight_mr, flight_flags, &flight_to, flight_pd, RR), 0);
     flight_done = true;
 }
 
@@ -239,7 +238,7 @@ TEST(rereg_waits_for_copies)
     struct pair p = pair_keys(NULL);
     uint32_t i;
 
-    flight = &p;
+    flight_pd = p.b->pd;
     for ( i = 0; i < ARRAY_SIZE(flags); i++ )
     {
         flight_mr = guest_mr(p.b, 100000, 0, LAYOUT_SCATTERED, LW | RW);
