@@ -488,6 +488,28 @@ static void test_srq(struct table *t)
 
 /* ---- set up ---- */
 
+/* What a sleeper is told that asks to be woken too late. */
+static void test_events(struct table *t)
+{
+	const enum ib_cq_notify_flags flags = IB_CQ_NEXT_COMP |
+					      IB_CQ_REPORT_MISSED_EVENTS;
+	struct ib_rdma_wr wr = {
+		.wr.opcode = IB_WR_RDMA_WRITE,
+		.wr.send_flags = IB_SEND_SIGNALED,
+	};
+	struct ib_wc wc;
+
+	expect("an empty CQ has had no event",
+	       ib_req_notify_cq(t->a.cq, flags), 0);
+	expect("an empty WRITE", ib_post_send(t->a.qp, &wr.wr, NULL), 0);
+	msleep(50);
+	expect("one with an entry may have",
+	       ib_req_notify_cq(t->a.cq, flags) > 0, true);
+	expect("which is there", next_wc(&t->a, &wc), true);
+	expect("and was the only one",
+	       ib_req_notify_cq(t->a.cq, flags), 0);
+}
+
 static void close_end(struct table *t, struct end *end)
 {
 	int i;
@@ -538,6 +560,7 @@ static void run_checks(struct table *t)
 	test_limits(t);
 	test_resize(t);
 	test_srq(t);
+	test_events(t);
 }
 
 static int run(struct table *t)

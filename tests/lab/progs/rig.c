@@ -158,7 +158,8 @@ void end_open(struct end *end, struct rig *rig, const struct end_attr *attr)
 		open_srq(end, init.pd, depth, sges, xrc);
 	init.send_cq = end->send_cq;
 	init.recv_cq = xrc ? NULL : end->recv_cq;
-	init.srq = xrc ? NULL : end->srq;
+	if (!xrc)
+		init.srq = end->srq ? end->srq : attr->srq;
 	if (attr->send_ops)
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	end->qp = ibv_create_qp_ex(rig->ctx, &init);
@@ -180,7 +181,7 @@ void end_close(struct end *end)
 {
 	int ret;
 
-	ret = ibv_destroy_qp(end->qp);
+	ret = end->qp ? ibv_destroy_qp(end->qp) : 0;
 	if (!ret && end->target)
 		ret = ibv_destroy_qp(end->target);
 	if (ret)

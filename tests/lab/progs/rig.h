@@ -69,6 +69,7 @@ struct end {
 struct end_attr {
 	enum ibv_qp_type type;		/* XRC_SEND: with a target, too */
 	bool shared;			/* its receives are of an SRQ */
+	struct ibv_srq *srq;		/* or of this one, which stays */
 	uint64_t send_ops;		/* IBV_QP_EX_WITH_* */
 	struct ibv_pd *pd;		/* NULL: the rig's */
 	uint32_t depth;			/* of all queues; 0: 64 */
@@ -78,6 +79,7 @@ struct end_attr {
 };
 
 void end_open(struct end *end, struct rig *rig, const struct end_attr *attr);
+/* Its QP may be gone already: NULL. */
 void end_close(struct end *end);
 
 /* What the other side must know to reach an end, and memory behind it. */
