@@ -19,7 +19,12 @@ static int softib_modify_cmd(const struct ib_qp_attr *attr, int mask,
 	if ((mask & IB_QP_AV) && softib_av_from_attr(&attr->ah_attr, &cmd->av))
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS) {
-		int access = attr->qp_access_flags & ~IB_ACCESS_OPTIONAL;
+		/*
+		 * Programs allow all flushes at once; to persistence there is
+		 * none, since no memory region allows that.
+		 */
+		int access = attr->qp_access_flags &
+			     ~(IB_ACCESS_OPTIONAL | IB_ACCESS_FLUSH_PERSISTENT);
 
 		if (access & ~VMRI_ACCESS_QP)
 			return -EOPNOTSUPP;
