@@ -141,7 +141,6 @@ void bad_memory(struct desk *b)
 			 IBV_ACCESS_REMOTE_ATOMIC, EINVAL),
 	};
 	const struct argument rereg[] = {
-		HANDLE("pd", b->t.rig.pd),
 		ARGUMENT(struct mr_args, flags, WRONG_VALUE, 0, EINVAL),
 		ARGUMENT(struct mr_args, flags, WRONG_BIT,
 			 IBV_REREG_MR_CHANGE_TRANSLATION |
@@ -370,7 +369,6 @@ void bad_queue_pairs(struct desk *b)
 	};
 	const struct argument xrcd[] = {
 		ARGUMENT(struct xrcd_args, fd, WRONG_VALUE, 12345, EBADF),
-		ARGUMENT(struct xrcd_args, oflags, WRONG_VALUE, 0, EINVAL),
 		ARGUMENT(struct xrcd_args, comp_mask, WRONG_MISSING,
 			 IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 			 EINVAL),

@@ -120,15 +120,14 @@ static void try_transition(struct desk *b, const struct transition *t)
 {
 	const struct modify_args right = right_args(b, t);
 	const struct argument always[] = {
-		HANDLE("qp", modified.qp),
 		ARGUMENT(struct modify_args, mask, WRONG_BIT,
 			 t->must | t->may | UNKNOWN, EINVAL),
 		ARGUMENT(struct modify_args, mask, WRONG_BIT,
 			 ~(uint64_t)UNKNOWN, EOPNOTSUPP),
 		ARGUMENT(struct modify_args, mask, WRONG_MISSING,
 			 t->must & ~IBV_QP_STATE, EINVAL),
-		ARGUMENT(struct modify_args, attr.qp_state, WRONG_ABOVE,
-			 IBV_QPS_ERR, EINVAL),
+		ARGUMENT(struct modify_args, attr.qp_state, WRONG_VALUE,
+			 IBV_QPS_UNKNOWN, EINVAL),
 	};
 	const struct argument port[] = {
 		ARGUMENT(struct modify_args, attr.port_num, WRONG_VALUE, 0,
@@ -146,7 +145,7 @@ static void try_transition(struct desk *b, const struct transition *t)
 		ARGUMENT(struct modify_args, attr.ah_attr.port_num, WRONG_ABOVE,
 			 1, EINVAL),
 		ARGUMENT(struct modify_args, attr.ah_attr.grh.sgid_index,
-			 WRONG_ABOVE, 0, EINVAL),
+			 WRONG_ABOVE, b->t.rig.port.gid_tbl_len - 1, EINVAL),
 		ARGUMENT(struct modify_args, attr.dest_qp_num, WRONG_VALUE,
 			 1 << 24, EINVAL),
 	};
