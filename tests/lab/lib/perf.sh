@@ -52,13 +52,14 @@ serve() {
 	[ $rc -eq 0 ] || cat /tmp/server
 }
 '
-# It asks until the server listens; if that never does, nor will the next. UNHEARD is
+# It asks until the server listens, which may first have to end the one before; if it
+# never does, nor will the next. UNHEARD is
 # what programs say when nobody listens.
 # shellcheck disable=SC2016
 ASK='
 UNHEARD="t connect|[Cc]onnection refused"
 ask() {
-	local port=$1 out rc end=$((SECONDS + 30))
+	local port=$1 out rc end=$((SECONDS + limit + 30))
 	shift
 	while :; do
 		rc=0
