@@ -209,7 +209,8 @@ struct vmri_send_wqe {
 };
 VMRI_ASSERT_SIZE(vmri_send_wqe, 64);
 
-#define VMRI_FLUSH_GLOBAL	0x1	/* visible to all; the only type there is */
+#define VMRI_FLUSH_GLOBAL	0x1	/* visible to all */
+#define VMRI_FLUSH_PERSISTENT	0x2	/* a remote access error: no MR allows it */
 #define VMRI_FLUSH_LEVEL_RANGE	0
 #define VMRI_FLUSH_LEVEL_MR	1
 

@@ -271,7 +271,7 @@ static uint16_t look_at_layout(const struct qp *q,
          (op->indirect && !indirect) )
         return VMRI_VERR_FLAGS;
     if ( w->opcode == VMRI_WR_FLUSH &&
-         (w->u.rdma.flush_type != VMRI_FLUSH_GLOBAL ||
+         (w->u.rdma.flush_type - 1 > 2 ||
           w->u.rdma.flush_level > VMRI_FLUSH_LEVEL_MR) )
         return VMRI_VERR_FLAGS;
     if ( op->listless ? w->num_sge != 0
@@ -479,10 +479,13 @@ static bool run_flush(struct qp *q, const struct send *s)
 {
     const struct vmri_send_wqe *w = &s->wqe;
     bool whole = w->u.rdma.flush_level == VMRI_FLUSH_LEVEL_MR;
+    uint16_t verr = key_verdict(&q->peer->keys, w->u.rdma.rkey,
+                                VMRI_ACCESS_FLUSH_GLOBAL, !whole,
+                                w->u.rdma.remote_addr, w->length);
 
-    return !refused_access(q, key_verdict(&q->peer->keys, w->u.rdma.rkey,
-                                          VMRI_ACCESS_FLUSH_GLOBAL, !whole,
-                                          w->u.rdma.remote_addr, w->length));
+    if ( !verr && (w->u.rdma.flush_type & VMRI_FLUSH_PERSISTENT) )
+        verr = VMRI_VERR_RIGHTS;
+    return !refused_access(q, verr);
 }
 
 /* The value that an atomic leaves. */

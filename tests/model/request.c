@@ -556,7 +556,9 @@ void spoil_remote(struct qp *q, struct send *s)
     uint64_t addr = outside(q->peer->side, s->wqe.u.rdma.rkey,
                             s->wqe.u.rdma.remote_addr, s->wqe.length);
 
-    if ( rng_percent(rng, 50) )
+    if ( s->wqe.opcode == VMRI_WR_FLUSH && rng_percent(rng, 30) )
+        s->wqe.u.rdma.flush_type |= VMRI_FLUSH_PERSISTENT;
+    else if ( rng_percent(rng, 50) )
         s->wqe.u.rdma.rkey = other_key(&q->peer->keys, q->side->index);
     else
         s->wqe.u.rdma.remote_addr = addr;

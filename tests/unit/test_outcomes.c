@@ -76,6 +76,11 @@ static void flush_type_persistent(struct scene *s)
     s->wr.flush_type = 2;
 }
 
+static void flush_type_unknown(struct scene *s)
+{
+    s->wr.flush_type = 5;
+}
+
 static void flush_type_none(struct scene *s)
 {
     s->wr.flush_type = 0;
@@ -327,7 +332,7 @@ static const struct cause causes[] = {
     OURS(flags_unknown, EVERY, LOC_QP_OP_ERR, FLAGS),
     OURS(flags_inline, FETCHES | BARE, LOC_QP_OP_ERR, FLAGS),
     OURS(flags_indirect, EVERY, LOC_QP_OP_ERR, FLAGS),
-    OURS(flush_type_persistent, FLUSH, LOC_QP_OP_ERR, FLAGS),
+    OURS(flush_type_unknown, FLUSH, LOC_QP_OP_ERR, FLAGS),
     OURS(flush_type_none, FLUSH, LOC_QP_OP_ERR, FLAGS),
     OURS(flush_level, FLUSH, LOC_QP_OP_ERR, FLAGS),
     OURS(sges_many, EVERY & ~BARE, LOC_QP_OP_ERR, SGES),
@@ -347,6 +352,7 @@ static const struct cause causes[] = {
     THEIRS(rkey_frames, REMOTE, REM_ACCESS_ERR, KEY, QP_ACCESS_ERR),
     THEIRS(rkey_pd, REMOTE, REM_ACCESS_ERR, PD, QP_ACCESS_ERR),
     THEIRS(rkey_rights, REMOTE, REM_ACCESS_ERR, RIGHTS, QP_ACCESS_ERR),
+    THEIRS(flush_type_persistent, FLUSH, REM_ACCESS_ERR, RIGHTS, QP_ACCESS_ERR),
     THEIRS(remote_bounds, REMOTE, REM_ACCESS_ERR, BOUNDS, QP_ACCESS_ERR),
     THEIRS(remote_wrap, REMOTE, REM_ACCESS_ERR, BOUNDS, QP_ACCESS_ERR),
     THEIRS(misaligned, EIGHT, REM_INV_REQ_ERR, ALIGN, QP_REQ_ERR),

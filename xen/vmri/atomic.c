@@ -159,6 +159,12 @@ static enum vmri_step flush(struct vmri_qp *qp, struct vmri_qp *peer)
                          wqe->u.rdma.remote_addr, wqe->length, &verr);
     else
         k = vmri_key_find(peer, pd, wqe->u.rdma.rkey, qp->tx.right, &verr);
+    if ( k && (wqe->u.rdma.flush_type & VMRI_FLUSH_PERSISTENT) )
+    {
+        vmri_key_put(k);
+        k = NULL;
+        verr = VMRI_VERR_RIGHTS;
+    }
     if ( !k )
         return vmri_fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, verr);
 

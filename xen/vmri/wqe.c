@@ -286,7 +286,9 @@ static uint16_t check_layout(struct vmri_qp *qp, const struct operation *op)
         return VMRI_VERR_FLAGS;
 
     if ( wqe->opcode == VMRI_WR_FLUSH &&
-         (wqe->u.rdma.flush_type != VMRI_FLUSH_GLOBAL ||
+         (!wqe->u.rdma.flush_type ||
+          (wqe->u.rdma.flush_type &
+           ~(VMRI_FLUSH_GLOBAL | VMRI_FLUSH_PERSISTENT)) ||
           wqe->u.rdma.flush_level > VMRI_FLUSH_LEVEL_MR) )
         return VMRI_VERR_FLAGS;
 
