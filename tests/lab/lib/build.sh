@@ -17,6 +17,8 @@ sync_into() {
 # Sets XEN_OUT, the folder with the hypervisor of flavour $1.
 build_xen() {
 	local flavour=$1 key
+	# The same hypervisor, started with other words.
+	[ "$flavour" != silo ] || flavour=debug
 	local -a ours=("$LAB_DIR/xen-config/common" "$LAB_DIR/xen-config/$flavour")
 	if [ "$flavour" != plain ]; then
 		ours+=("$TREE/xen" "$TREE/include/vmri")

@@ -160,6 +160,7 @@ start_qemu() {
 	local flavour=$1 memory=$2 host forwards= xen_words="vmri=1" dom0_words
 	local -a accel
 	find_qemu
+	[ "$flavour" != silo ] || xen_words+=" xsm=silo"
 	for host in $HOSTS $SPARES; do
 		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$host")-$(address_of "$host"):22"
 	done
