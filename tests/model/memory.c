@@ -125,17 +125,18 @@ void spans_of_list(struct spans *s, const struct keys *keys,
     *s = (struct spans){ .num = 0 };
     for ( i = 0; i < num && s->bytes < want; i++ )
     {
+        uint64_t bytes = min((uint64_t)sge[i].length, want - s->bytes);
         uint8_t *at;
 
         if ( !sge[i].length )
             continue;
         at = keys->kernel && sge[i].lkey == VMRI_LKEY_FRAMES
              ? resolve_frame(keys, &sge[i], &s->verr)
-             : resolve(keys, sge[i].lkey, sge[i].addr, sge[i].length,
+             : resolve(keys, sge[i].lkey, sge[i].addr, bytes,
                        access | ACCESS_LISTED, &s->verr);
         if ( !at )
             return;
-        add_span(s, at, sge[i].length);
+        add_span(s, at, bytes);
     }
 }
 

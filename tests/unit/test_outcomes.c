@@ -262,7 +262,7 @@ static void recv_key(struct scene *s)
 
 static void recv_bounds(struct scene *s)
 {
-    s->recv.addr = s->p->mb.iova + PAIR_BYTES - s->recv.length + 1;
+    s->recv.addr = s->p->mb.iova + PAIR_BYTES - BYTES + 1;
 }
 
 static void recv_none(struct scene *s)

@@ -454,3 +454,23 @@ TEST(transfer_header_slots_at_the_end_of_the_region)
         cq_expect(p.qa->scq, 0, VMRI_WC_SUCCESS);
     cq_expect_none(p.qa->scq);
 }
+
+/* Of a receive that is longer than its region only what comes must be there. */
+TEST(transfer_receive_longer_than_its_region)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct guest_wr wr = pair_wr(&p, VMRI_WR_SEND, 1, 0, 0, 5000);
+
+    fill_pattern(p.ma.mem, 5000, 3);
+    pair_recv(&p, 10, PAIR_BYTES - 5000, 9000);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, 0);
+    cq_expect(p.qb->rcq, 10, 0);
+    CHECK_EQ(match_pattern(p.mb.mem + PAIR_BYTES - 5000, 5000, 3, 0), 5000);
+
+    pair_recv(&p, 11, PAIR_BYTES - 4999, 9000);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, VMRI_WC_REM_OP_ERR);
+    CHECK_EQ(cq_expect(p.qb->rcq, 11, VMRI_WC_LOC_PROT_ERR).vendor_err,
+             VMRI_VERR_BOUNDS);
+}

@@ -38,7 +38,9 @@ static uint16_t result_hold(struct vmri_qp *qp, struct result *r)
         struct vmri_place *p = &r->part[r->nr].place;
         uint32_t bytes;
 
-        *p = (struct vmri_place){ .qp = qp, .write = true, .sgl = &r->sgl };
+        *p = (struct vmri_place){
+            .qp = qp, .write = true, .sgl = &r->sgl, .extent = left,
+        };
         bytes = vmri_place_hold(p, left);
         if ( !bytes )
         {

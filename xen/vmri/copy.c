@@ -91,9 +91,14 @@ static uint32_t local_rights(const struct vmri_place *p)
            (p->write ? VMRI_ACCESS_LOCAL_WRITE : 0);
 }
 
+/*
+ * Of an entry that is longer than what comes, the end need not be there: receives
+ * often name a whole buffer that ends sooner.
+ */
 static bool resolve_list(struct vmri_place *p)
 {
     struct vmri_cursor *sgl = p->sgl;
+    uint64_t bytes;
 
     while ( sgl->used == sgl->cur.length )
     {
@@ -108,9 +113,10 @@ static bool resolve_list(struct vmri_place *p)
     if ( sgl->kernel && sgl->cur.lkey == VMRI_LKEY_FRAMES )
         return resolve_frame(p, &sgl->cur);
 
+    bytes = sgl->cur.length - sgl->used;
     return resolve_key(p, sgl->cur.lkey, sgl->pd, local_rights(p),
                        sgl->cur.addr + sgl->used,
-                       sgl->cur.length - sgl->used);
+                       bytes < p->extent ? bytes : p->extent);
 }
 
 /* Have a run of at least one byte at hand; `bytes` are to be moved now. */
@@ -157,13 +163,11 @@ static void advance(struct vmri_place *p, uint64_t bytes)
     p->frame += (p->offset + bytes) >> VMRI_PAGE_SHIFT;
     p->offset = (p->offset + bytes) & (VMRI_PAGE_SIZE - 1);
 
+    p->extent -= bytes;
     if ( p->sgl )
         p->sgl->used += bytes;
     else
-    {
         p->addr += bytes;
-        p->extent -= bytes;
-    }
 
     /* A single frame is done with; a key may have a run behind this one. */
     if ( !p->run )

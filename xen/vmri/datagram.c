@@ -102,7 +102,10 @@ static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
             return rc;
     }
     else
+    {
         vmri_cursor_skip(&qp->rx.sgl, VMRI_GRH);
+        to->extent -= VMRI_GRH;
+    }
 
     return vmri_copy(to, from, wqe->length);
 }
@@ -116,8 +119,14 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
         .qp = qp,
         .data = qp->tx.data,
         .sgl = &sgl,
+        .extent = wqe->length,
     };
-    struct vmri_place to = { .qp = peer, .write = true, .sgl = &qp->rx.sgl };
+    struct vmri_place to = {
+        .qp = peer,
+        .write = true,
+        .sgl = &qp->rx.sgl,
+        .extent = VMRI_GRH + wqe->length,
+    };
     struct vmri_cqe cqe = {
         .opcode = VMRI_WC_OP_RECV,
         .byte_len = VMRI_GRH + wqe->length,
@@ -178,6 +187,7 @@ static bool source_there(struct vmri_qp *qp)
         .qp = qp,
         .data = qp->tx.data,
         .sgl = &sgl,
+        .extent = qp->tx.wqe.length,
     };
 
     if ( vmri_copy_probe(&from, qp->tx.wqe.length) )

@@ -313,7 +313,7 @@ struct vmri_place {
     const struct vmri_pd *pd;   /* that `key` must be of */
     uint32_t access;            /* VMRI_ACCESS_* that `key` must grant */
     uint64_t addr;
-    uint64_t extent;            /* bytes from addr that the request touches */
+    uint64_t extent;            /* bytes from here on that the request touches */
     uint16_t vendor_err;        /* OUT: why it failed */
     uint64_t moved;             /* OUT: bytes */
     /* set by copy.c: the run at hand */

@@ -395,6 +395,7 @@ static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
         .write = read,
         .data = tx->data ? tx->data + tx->done : NULL,
         .sgl = &tx->sgl,
+        .extent = tx->wqe.length - tx->done,
     };
     struct vmri_place remote = {
         .qp = peer,
