@@ -53,8 +53,8 @@ serve() {
 }
 '
 # It asks until the server listens, which may first have to end the one before; if it
-# never does, nor will the next. UNHEARD is
-# what programs say when nobody listens.
+# never does, nor will the next. UNHEARD is what programs say when nobody listens, UCX
+# on its standard output.
 # shellcheck disable=SC2016
 ASK='
 UNHEARD="t connect|[Cc]onnection refused"
@@ -64,7 +64,7 @@ ask() {
 	while :; do
 		rc=0
 		out=$(timeout -k 5 "$limit" "$@" 2>/tmp/client) || rc=$?
-		[ $rc -ne 0 ] && [[ $(</tmp/client) =~ $UNHEARD ]] || break
+		[ $rc -ne 0 ] && [[ $out$(</tmp/client) =~ $UNHEARD ]] || break
 		[ $SECONDS -lt $end ] || exit
 		sleep 0.1
 	done
