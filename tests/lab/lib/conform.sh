@@ -25,7 +25,7 @@ FORM=full
 
 need_devices() {
 	local host
-	check "the extras are laid over the guests" "$LAB_DIR/lab" extras d1 d2 || exit 1
+	check "the extras are laid over the guests" "$LAB_DIR/lab" extras conformance d1 d2 || exit 1
 	SOFTIB1=$(device_of d1 softib)
 	SOFTIB2=$(device_of d2 softib)
 	export SOFTIB1 SOFTIB2

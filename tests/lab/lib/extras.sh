@@ -1,27 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What only the conformance suites need in the guests: UCX, libfabric, and
-# rdma-core's own tests. It is got and laid over a running guest when a suite asks,
-# so that it costs nobody else anything.
+# What only some suites need in the guests, in sets: the packages of a set stand in
+# roots/extras-SET.list. It is got and laid over a running guest when a suite asks, so
+# that it costs nobody else anything. Of packages only their files are taken: a list
+# names the libraries, too, that the guests' root lacks.
 
-# Sets EXTRAS, a folder whose contents belong over the root of a guest.
-make_extras() {
-	EXTRAS=$CACHE/out/extras-$(key_of "$LAB_DIR/roots/extras.list" \
-		"$LAB_LIB/extras.sh" -- "$(basename "$GUEST") $RDMA_CORE_SHA256")
+# extras_of SET: sets EXTRAS, a folder whose contents belong over the root of a guest.
+extras_of() {
+	local set=$1 list=$LAB_DIR/roots/extras-$1.list
+	[ -e "$list" ] || die "there is no set of extras $set, only: $(extra_sets)"
+	EXTRAS=$CACHE/out/extras-$set-$(key_of "$list" "$LAB_LIB/extras.sh" -- \
+		"$(basename "$GUEST") $RDMA_CORE_SHA256")
 	if [ ! -e "$EXTRAS" ]; then
-		say "getting UCX, libfabric and rdma-core's tests"
-		logged extras collect_extras "$EXTRAS"
+		say "getting the extras \"$set\""
+		logged "extras-$set" collect_extras "$set" "$list" "$EXTRAS"
 	fi
 	touch "$EXTRAS"
-	prune "$CACHE/out/extras" "$EXTRAS"
+	prune "$CACHE/out/extras-$set" "$EXTRAS"
+}
+
+extra_sets() {
+	local list
+	for list in "$LAB_DIR"/roots/extras-*.list; do
+		list=${list##*/extras-}
+		echo "${list%.list}"
+	done | paste -sd' '
 }
 
 collect_extras() {
-	local out=$1 packages
-	packages=$(grep -v '^#' "$LAB_DIR/roots/extras.list" | paste -sd' ')
+	local set=$1 out=$3 packages
+	packages=$(grep -v '^#' "$2" | paste -sd' ')
 	rm -rf "$out.new"
 	mkdir -p "$out.new"
+	# shellcheck disable=SC2086 # a list of packages
 	retry in_root "$GUEST" "$out.new:/mnt" -- sh -ec '
 		mkdir -p /tmp/lists/partial /tmp/debs
 		cd /tmp/debs
@@ -35,16 +47,23 @@ collect_extras() {
 			dpkg-deb -x "$package" /mnt
 		done
 	' sh $packages
-	# Other programs and languages; and UCX would load what is for hardware that
-	# no guest has, and complain.
-	rm -rf "$out.new"/usr/share \
-		"$out.new"/usr/bin/{goperftest,io_demo,ucx_vfs,*daemon,ucx_read_profile} \
-		"$out.new"/usr/lib/*/{openmpi,liboshmem*,libprrte*,libmpi_*} \
-		"$out.new"/usr/lib/*/ucx/*{rocm,fuse}*
-	mkdir -p "$out.new/usr/local/lib/rdma-core"
-	cp -a "$RDMA_SRC/tests" "$out.new/usr/local/lib/rdma-core/"
+	rm -rf "$out.new"/usr/share/{doc,man,locale}
+	if [ "$(type -t "finish_$set")" = function ]; then
+		"finish_$set" "$out.new"
+	fi
 	check_libraries "$out.new"
 	mv "$out.new" "$out"
+}
+
+# Without other programs and languages; and UCX would load what is for hardware that
+# no guest has, and complain. With rdma-core's own tests.
+finish_conformance() {
+	rm -rf "$1"/usr/share \
+		"$1"/usr/bin/{goperftest,io_demo,ucx_vfs,*daemon,ucx_read_profile} \
+		"$1"/usr/lib/*/{openmpi,liboshmem*,libprrte*,libmpi_*} \
+		"$1"/usr/lib/*/ucx/*{rocm,fuse}*
+	mkdir -p "$1/usr/local/lib/rdma-core"
+	cp -a "$RDMA_SRC/tests" "$1/usr/local/lib/rdma-core/"
 }
 
 # Nothing that the programs are linked with is missing.
@@ -61,21 +80,25 @@ check_libraries() {
 	rm "$1.missing"
 }
 
-# lab_extras HOST...: lays them over guests that do not have them yet.
+# lab_extras SET HOST...: lays a set over guests that do not have it yet.
 lab_extras() {
-	local host
+	local host set=$1 name
+	shift
 	need_up
+	for host in "$@"; do
+		address_of "$host" >/dev/null
+	done
 	take_lock
 	make_roots
 	get_sources
-	make_extras
+	extras_of "$set"
 	drop_lock
+	name=$(basename "$EXTRAS")
 	for host in "$@"; do
-		address_of "$host" >/dev/null
-		if ! on_host "$host" "grep -qsx $(basename "$EXTRAS") /run/extras"; then
-			say "laying the extras over $host"
+		if ! on_host "$host" "grep -qsx $name /run/extras"; then
+			say "laying the extras \"$set\" over $host"
 			lay_over "$host" "$EXTRAS"
-			on_host "$host" "ldconfig && echo $(basename "$EXTRAS") >/run/extras"
+			on_host "$host" "ldconfig && echo $name >>/run/extras"
 		fi
 	done
 }

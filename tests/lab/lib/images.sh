@@ -118,5 +118,8 @@ lay_files() {
 		install -D -m 755 "$LAB_DIR/image/poweroff" \
 			"$dir/usr/sbin/poweroff"
 		ln -s poweroff "$dir/usr/sbin/reboot"
+		install -D -m 644 -t "$dir/usr/lib/udev/rules.d" \
+			"$LAB_DIR/image/95-lab-modules.rules" \
+			"$TREE/linux/softib/80-softib.rules"
 	fi
 }

@@ -13,9 +13,9 @@ tree=$2
 out=$3
 jobs=$(nproc)
 
-# Debian's modules under SoftIB and Soft-RoCE, and the latter.
-BELOW="ib_core ib_uverbs ib_umad ib_cm iw_cm rdma_cm rdma_ucm udp_tunnel
-	ip6_udp_tunnel rdma_rxe"
+# Debian's modules under and upon SoftIB and Soft-RoCE, and the latter.
+BELOW="ib_core ib_uverbs ib_umad ib_cm iw_cm rdma_cm rdma_ucm ib_ipoib
+	udp_tunnel ip6_udp_tunnel rdma_rxe"
 
 build_module() {
 	if [ -e "$tree/$1/Makefile" ] || [ -e "$tree/$1/Kbuild" ]; then
