@@ -164,13 +164,14 @@ struct vmri_ctl_port {
 	uint32_t mask;			/* IN: VMRI_PORTA_* */
 	uint8_t state;			/* IN: if in mask; OUT; as all below */
 	uint8_t reserved0;
-	uint16_t pkey;			/* not partition 0 */
+	uint16_t reserved1;
 	uint16_t lid;			/* 1 .. VMRI_LID_MAX */
 	uint16_t sm_lid;		/* IN: 0 for the port's own LID */
-	uint32_t reserved1;
+	uint32_t reserved2;
 	uint64_t gid_prefix;		/* host byte order */
+	uint16_t pkeys[VMRI_MAX_PKEYS];	/* the table: 0 or of a partition */
 };
-VMRI_ASSERT_SIZE(vmri_ctl_port, 32);
+VMRI_ASSERT_SIZE(vmri_ctl_port, 96);
 #define VMRI_PORTA_STATE	0x01U
 #define VMRI_PORTA_LID		0x02U
 #define VMRI_PORTA_SM_LID	0x04U

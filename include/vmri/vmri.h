@@ -100,6 +100,9 @@ struct vmri_object {
 };
 VMRI_ASSERT_SIZE(vmri_object, 8);
 
+/* Entries of a port's P_Key table: a block of IBTA's attribute. */
+#define VMRI_MAX_PKEYS		32
+
 /*
  * The device's attributes.  Limits are what can be used, and nothing beyond
  * them is accepted.  GUIDs are in host byte order.
@@ -113,7 +116,7 @@ struct vmri_dev_attr {
 	uint32_t fabric;		/* 24-bit id */
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint16_t pkey;			/* P_Key table: this one entry */
+	uint16_t max_pkeys;		/* entries of the P_Key table */
 	uint8_t port_state;		/* VMRI_PORT_*: IBTA's PortState */
 	uint8_t mtu;			/* IBTA code: 5 is 4096 bytes */
 	uint32_t max_pd;
@@ -139,8 +142,9 @@ struct vmri_dev_attr {
 	uint32_t max_mcg_qp;		/* QPs that it may attach, all groups together */
 	uint32_t reserved0;
 	uint64_t clock;			/* now, on the clock of the timestamps */
+	uint16_t pkeys[VMRI_MAX_PKEYS];	/* 0: an entry without partition */
 };
-VMRI_ASSERT_SIZE(vmri_dev_attr, 152);
+VMRI_ASSERT_SIZE(vmri_dev_attr, 216);
 #define VMRI_PORT_DOWN		1
 #define VMRI_PORT_INIT		2
 #define VMRI_PORT_ARMED		3
@@ -155,7 +159,7 @@ struct vmri_dev_create {
 	uint32_t reserved;
 	struct vmri_dev_attr attr;	/* OUT */
 };
-VMRI_ASSERT_SIZE(vmri_dev_create, 160);
+VMRI_ASSERT_SIZE(vmri_dev_create, 224);
 
 /*
  * VMRI_OP_dev_destroy destroys all objects of the device, in any state, in
@@ -415,7 +419,8 @@ struct vmri_av {
 	uint8_t sgid_index;
 	uint8_t hop_limit;
 	uint8_t traffic_class;
-	uint8_t reserved[3];
+	uint8_t pkey_index;		/* of a datagram from QP1; others: 0 */
+	uint8_t reserved[2];
 };
 VMRI_ASSERT_SIZE(vmri_av, 32);
 #define VMRI_AV_GRH		0x1
@@ -445,7 +450,7 @@ struct vmri_qp_modify {
 	uint8_t min_rnr_timer;		/* IBTA code, 5 bits */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
-	uint16_t pkey_index;		/* 0 */
+	uint16_t pkey_index;		/* below max_pkeys */
 	uint16_t reserved0;
 	uint32_t qkey;
 	uint32_t rq_psn;		/* 24 bits */

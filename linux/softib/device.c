@@ -87,7 +87,7 @@ static int softib_query_device(struct ib_device *ibdev,
 		.atomic_cap = IB_ATOMIC_GLOB,
 		.masked_atomic_cap = IB_ATOMIC_NONE,
 		.max_ah = SOFTIB_MAX_AH,
-		.max_pkeys = 1,
+		.max_pkeys = attr->max_pkeys,
 		.local_ca_ack_delay = SOFTIB_CA_ACK_DELAY,
 		.timestamp_mask = U64_MAX,
 		.hca_core_clock = attr->clock_khz,
@@ -119,7 +119,7 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 	props->max_mtu = IB_MTU_4096;
 	props->active_mtu = attr.mtu;
 	props->gid_tbl_len = SOFTIB_GIDS;
-	props->pkey_tbl_len = 1;
+	props->pkey_tbl_len = attr.max_pkeys;
 	props->max_msg_sz = attr.max_msg_size;
 	props->bad_pkey_cntr = counters.pkey_violations;
 	props->qkey_viol_cntr = counters.qkey_violations;
@@ -157,11 +157,11 @@ static int softib_query_pkey(struct ib_device *ibdev, u32 port, u16 index,
 	struct vmri_dev_attr attr;
 	int ret;
 
-	if (index)
+	if (index >= VMRI_MAX_PKEYS)
 		return -EINVAL;
 	ret = softib_call(to_softib_dev(ibdev), VMRI_OP_dev_query, &attr);
 	if (!ret)
-		*pkey = attr.pkey;
+		*pkey = attr.pkeys[index];
 	return ret;
 }
 
@@ -207,7 +207,7 @@ static int softib_get_port_immutable(struct ib_device *ibdev, u32 port,
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	immutable->gid_tbl_len = SOFTIB_GIDS;
-	immutable->pkey_tbl_len = 1;
+	immutable->pkey_tbl_len = VMRI_MAX_PKEYS;
 	return 0;
 }
 

@@ -57,7 +57,7 @@ static __be16 softib_get_node_info(const struct vmri_dev_attr *attr,
 		.sys_guid = cpu_to_be64(attr->sys_image_guid),
 		.node_guid = cpu_to_be64(attr->node_guid),
 		.port_guid = cpu_to_be64(attr->port_guid),
-		.partition_cap = cpu_to_be16(1),
+		.partition_cap = cpu_to_be16(attr->max_pkeys),
 		.revision = cpu_to_be32(VMRI_ABI_VERSION),
 		.local_port_num = SOFTIB_PORT,
 	};
@@ -103,11 +103,14 @@ static __be16 softib_get_pkeys(const struct vmri_dev_attr *attr,
 			       struct ib_smp *smp)
 {
 	__be16 *pkeys = (__be16 *)smp->data;
+	int i;
 
-	/* Block 0 holds the table's one entry. */
+	/* Block 0 is the whole table. */
+	BUILD_BUG_ON(sizeof(attr->pkeys) != sizeof(smp->data));
 	if (smp->attr_mod)
 		return SOFTIB_MAD_BAD_ATTRIBUTE;
-	pkeys[0] = cpu_to_be16(attr->pkey);
+	for (i = 0; i < VMRI_MAX_PKEYS; i++)
+		pkeys[i] = cpu_to_be16(attr->pkeys[i]);
 	return 0;
 }
 

@@ -129,6 +129,9 @@ static int softib_put_operation(const struct softib_qp *qp,
 		if (!ud_wr(wr)->ah)
 			return -EINVAL;
 		wqe->u.ud.av = to_softib_ah(ud_wr(wr)->ah)->av;
+		if (qp->ibqp.qp_type == IB_QPT_GSI)
+			wqe->u.ud.av.pkey_index = min(ud_wr(wr)->pkey_index,
+						      U8_MAX);
 		wqe->u.ud.remote_qpn = ud_wr(wr)->remote_qpn;
 		wqe->u.ud.remote_qkey = ud_wr(wr)->remote_qkey;
 		return 0;

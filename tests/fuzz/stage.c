@@ -160,7 +160,7 @@ void actor_port(struct actor *a, struct input *in)
         .domid = env_domid(a->domain), .dev_id = a->dev,
         .mask = take_of(in, 64), .state = take_rare(in, 4) ? VMRI_PORT_DOWN
                                                        : VMRI_PORT_ACTIVE,
-        .lid = take_of(in, 6), .pkey = take_rare(in, 4) ? 0x7fff : 0xffff,
+        .lid = take_of(in, 6), .pkeys = { take_rare(in, 4) ? 0x7fff : 0xffff },
         .sm_lid = take_of(in, 4), .gid_prefix = take8(in),
     };
 

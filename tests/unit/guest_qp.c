@@ -158,6 +158,7 @@ static void attr_init(struct guest_qp *qp, const struct guest_conn *conn,
     if ( qp->arg.type >= VMRI_QPT_RC )
         arg->mask |= VMRI_QPA_PORT;
     arg->port = 1;
+    arg->pkey_index = conn->pkey_index;
     if ( is_connected(qp) )
     {
         arg->mask |= VMRI_QPA_ACCESS_FLAGS;
@@ -301,6 +302,7 @@ static void fill_address(const struct guest_wr *wr, struct vmri_send_wqe *wqe)
     else if ( wr->to )
     {
         wqe->u.ud.av.dlid = wr->to->guest->lid;
+        wqe->u.ud.av.pkey_index = wr->pkey_index;
         wqe->u.ud.remote_qpn = wr->to->qpn;
         wqe->u.ud.remote_qkey = wr->qkey ? wr->qkey : 0x11111111;
     }

@@ -259,7 +259,9 @@ TEST(dev_create_once)
     CHECK_EQ(attr.gid_prefix, 0xfe80000000000000ULL);
     CHECK_EQ(attr.lid, g->lid);
     CHECK_EQ(attr.fabric, GUEST_FABRIC);
-    CHECK_EQ(attr.pkey, 0xffff);
+    CHECK_EQ(attr.pkeys[0], 0xffff);
+    CHECK_EQ(attr.pkeys[1], 0);
+    CHECK_EQ(attr.max_pkeys, VMRI_MAX_PKEYS);
     CHECK_EQ(attr.port_state, 4);
     CHECK_EQ(attr.mtu, 5);
     CHECK(attr.max_qp && attr.max_cq && attr.max_mr && attr.max_pd);

@@ -29,7 +29,7 @@ static void port_state(struct guest *g, uint8_t state)
 
 static void port_pkey(struct guest *g, uint16_t pkey)
 {
-    struct vmri_ctl_port arg = { .mask = VMRI_PORTA_PKEY, .pkey = pkey };
+    struct vmri_ctl_port arg = { .mask = VMRI_PORTA_PKEY, .pkeys = { pkey } };
 
     CHECK_EQ(port_change(g, &arg), 0);
 }
@@ -101,16 +101,16 @@ TEST(port_changes_raise_their_events)
         { { .mask = VMRI_PORTA_SM_LID }, E(SM_CHANGE) },
         { { .mask = VMRI_PORTA_LID, .lid = VMRI_LID_MAX },
           E(LID_CHANGE) | E(SM_CHANGE) },
-        { { .mask = VMRI_PORTA_PKEY, .pkey = 0x8001 }, E(PKEY_CHANGE) },
-        { { .mask = VMRI_PORTA_PKEY, .pkey = 0x0001 }, E(PKEY_CHANGE) },
-        { { .mask = VMRI_PORTA_PKEY, .pkey = 0x0001 }, 0 },
+        { { .mask = VMRI_PORTA_PKEY, .pkeys = { 0x8001 } }, E(PKEY_CHANGE) },
+        { { .mask = VMRI_PORTA_PKEY, .pkeys = { 0x0001 } }, E(PKEY_CHANGE) },
+        { { .mask = VMRI_PORTA_PKEY, .pkeys = { 0x0001 } }, 0 },
         { { .mask = VMRI_PORTA_GID_PREFIX, .gid_prefix = 0x1234567 },
           E(GID_CHANGE) },
         { { .mask = VMRI_PORTA_REREGISTER }, E(CLIENT_REREGISTER) },
         { { .mask = VMRI_PORTA_REREGISTER }, E(CLIENT_REREGISTER) },
-        { { .mask = 0, .lid = 7, .state = 77, .pkey = 5 }, 0 },
+        { { .mask = 0, .lid = 7, .state = 77, .pkeys = { 5 } }, 0 },
         { { .mask = VMRI_PORTA_ALL, .state = 1, .lid = 60, .sm_lid = 61,
-            .pkey = 0xffff, .gid_prefix = 0xfe80000000000000ULL },
+            .pkeys = { 0xffff }, .gid_prefix = 0xfe80000000000000ULL },
           E(PORT_ERR) | E(LID_CHANGE) | E(SM_CHANGE) | E(PKEY_CHANGE) |
           E(GID_CHANGE) | E(CLIENT_REREGISTER) },
     };
@@ -132,7 +132,7 @@ TEST(port_changes_raise_their_events)
         CHECK_EQ(attr.port_state, arg.state);
         CHECK_EQ(attr.lid, arg.lid);
         CHECK_EQ(attr.sm_lid, arg.sm_lid);
-        CHECK_EQ(attr.pkey, arg.pkey);
+        CHECK(!memcmp(attr.pkeys, arg.pkeys, sizeof(arg.pkeys)));
         CHECK_EQ(attr.gid_prefix, arg.gid_prefix);
     }
     CHECK_EQ(attr.lid, 60);
@@ -152,11 +152,14 @@ TEST(port_bad_arguments)
         { .mask = VMRI_PORTA_LID, .lid = 0 },
         { .mask = VMRI_PORTA_LID, .lid = 0xc000 },
         { .mask = VMRI_PORTA_SM_LID, .sm_lid = 0xffff },
-        { .mask = VMRI_PORTA_PKEY, .pkey = 0 },
-        { .mask = VMRI_PORTA_PKEY, .pkey = 0x8000 },
+        { .mask = VMRI_PORTA_PKEY, .pkeys = { 0 } },
+        { .mask = VMRI_PORTA_PKEY, .pkeys = { 0x8000 } },
+        { .mask = VMRI_PORTA_PKEY, .pkeys = { 0xffff, 0x8000 } },
+        { .mask = VMRI_PORTA_PKEY, .pkeys = { 0xffff, 0x8001, 0, 0x0001 } },
+        { .reserved2 = 1 },
         { .mask = VMRI_PORTA_GID_PREFIX, .gid_prefix = 0xff12ULL << 48 },
         /* One wrong value: nothing of the others changes. */
-        { .mask = VMRI_PORTA_ALL, .state = 4, .lid = 77, .pkey = 1,
+        { .mask = VMRI_PORTA_ALL, .state = 4, .lid = 77, .pkeys = { 1 },
           .sm_lid = 0xc000 },
     };
     struct guest *a = guest_new(1), *b = guest_new(2);
@@ -170,7 +173,7 @@ TEST(port_bad_arguments)
         CHECK_AT(port_change(a, &arg), -EINVAL, "case %u", i);
     }
     arg = (struct vmri_ctl_port){
-        .mask = VMRI_PORTA_LID | VMRI_PORTA_PKEY, .lid = b->lid, .pkey = 1,
+        .mask = VMRI_PORTA_LID | VMRI_PORTA_PKEY, .lid = b->lid, .pkeys = { 1 },
     };
     CHECK_EQ(port_change(a, &arg), -EEXIST);
     attributes(a, &attr);
@@ -476,6 +479,120 @@ TEST(port_partitions)
     }
 }
 
+static void set_table(struct guest *g, const struct vmri_ctl_port *table)
+{
+    struct vmri_ctl_port arg = *table;
+
+    arg.mask = VMRI_PORTA_PKEY;
+    CHECK_EQ(port_change(g, &arg), 0);
+}
+
+static const struct vmri_ctl_port table_a = {
+    .pkeys = { 0xffff, 0x8001, 0, 0x0002 },
+};
+static const struct vmri_ctl_port table_b = {
+    .pkeys = { 0xffff, 0x8002, [VMRI_MAX_PKEYS - 1] = 0x8001 },
+};
+
+/* A queue pair is of the partition that its index names, wherever that stands. */
+TEST(port_partition_of_a_queue_pair)
+{
+    static const struct {
+        uint16_t a, b;
+        bool match;
+    } pairs[] = {
+        { 0, 0, true }, { 1, VMRI_MAX_PKEYS - 1, true }, { 3, 1, true },
+        { 1, 1, false }, { 0, 1, false }, { 2, 2, false }, { 0, 2, false },
+    };
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = {
+        .wr_id = 1, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
+        .num_sge = 1, .sge = { mr_sge(&p.ma, 0, 100) }, .to = p.qb,
+    };
+    struct guest_qp *ra = guest_qp(p.a, NULL), *rb = guest_qp(p.b, NULL);
+    struct guest_wr rc = {
+        .wr_id = 5, .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
+    };
+    unsigned int i;
+
+    set_table(p.a, &table_a);
+    set_table(p.b, &table_b);
+    for ( i = 0; i < ARRAY_SIZE(pairs); i++ )
+    {
+        const struct guest_conn of_a = { .timeout = 8, .retry_cnt = 1,
+                                         .pkey_index = pairs[i].a };
+        const struct guest_conn of_b = { .pkey_index = pairs[i].b };
+
+        qp_connect_again(p.qa, p.qa, &of_a);
+        qp_connect_again(p.qb, p.qb, &of_b);
+        pair_recv(&p, 2, 0, 200);
+        pair_send(&p, &wr);
+        cq_expect(p.qa->scq, 1, 0);
+        if ( pairs[i].match )
+            cq_expect(p.qb->rcq, 2, 0);
+        else
+            cq_expect_none(p.qb->rcq);
+
+        qp_connect_again(rb, ra, &of_b);
+        qp_connect_again(ra, rb, &of_a);
+        qp_send(ra, &rc);
+        world_pass(20 * MS, MS);
+        cq_expect(ra->scq, 5, pairs[i].match ? 0 : VMRI_WC_RETRY_EXC_ERR);
+    }
+}
+
+/* QP1 hears all partitions of its port, and is told which one it was. */
+TEST(port_partitions_of_qp1)
+{
+    static const struct {
+        uint8_t a;
+        int b;                  /* -1: not heard */
+    } pairs[] = {
+        { 0, 0 }, { 1, VMRI_MAX_PKEYS - 1 }, { 3, 1 }, { 2, -1 },
+        { VMRI_MAX_PKEYS, -1 }, { 255, -1 },
+    };
+    struct guest_qp_opts gsi = { .type = VMRI_QPT_GSI, .kernel = true };
+    struct pair p = pair_new(&gsi, NULL);
+    struct guest_wr wr = {
+        .wr_id = 1, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
+        .num_sge = 1, .sge = { mr_sge(&p.ma, 0, 256) }, .to = p.qb,
+    };
+    unsigned int i;
+
+    set_table(p.a, &table_a);
+    set_table(p.b, &table_b);
+    for ( i = 0; i < ARRAY_SIZE(pairs); i++ )
+    {
+        pair_recv(&p, 2, 0, 1000);
+        wr.pkey_index = pairs[i].a;
+        pair_send(&p, &wr);
+        cq_expect(p.qa->scq, 1, 0);
+        if ( pairs[i].b >= 0 )
+            CHECK_AT(cq_expect(p.qb->rcq, 2, 0).pkey_index, pairs[i].b,
+                     "case %u", i);
+        else
+            cq_expect_none(p.qb->rcq);
+    }
+}
+
+/* One that waits for ever for a peer of another partition is not forgotten. */
+TEST(port_partition_that_comes_back)
+{
+    const struct guest_conn conn = { .timeout = CONN_ZERO };
+    struct pair p = pair_new(NULL, &conn);
+    struct guest_wr wr = {
+        .wr_id = 1, .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
+    };
+
+    port_pkey(p.b, 0x8001);
+    pair_send(&p, &wr);
+    world_pass(5000 * MS, 100 * MS);
+    cq_expect_none(p.qa->scq);
+    port_pkey(p.b, 0xffff);
+    world_pass(5000 * MS, 100 * MS);
+    cq_expect(p.qa->scq, 1, 0);
+}
+
 /* With another LID it is found there, and nowhere else. */
 TEST(port_moves_to_another_lid)
 {
@@ -527,7 +644,7 @@ static void *run_operator(void *data)
         struct vmri_ctl_port arg = {
             .mask = n % 4 ? VMRI_PORTA_ALL : VMRI_PORTA_STATE,
             .state = n % 4 ? 4 : 1, .lid = (uint16_t)(100 + n % 3),
-            .sm_lid = (uint16_t)(n % 5), .pkey = (uint16_t)(0x8001 + n % 2),
+            .sm_lid = (uint16_t)(n % 5), .pkeys = { (uint16_t)(0x8001 + n % 2) },
             .gid_prefix = n,
         };
 

@@ -271,7 +271,7 @@ static const struct {
 #define BAD(to, field, bad)                                                 \
     { VMRI_QPS_##to, offsetof(struct vmri_qp_modify, field),                \
       sizeof(((struct vmri_qp_modify *)0)->field), bad }
-    BAD(INIT, port, 0), BAD(INIT, port, 2), BAD(INIT, pkey_index, 1),
+    BAD(INIT, port, 0), BAD(INIT, port, 2), BAD(INIT, pkey_index, VMRI_MAX_PKEYS),
     BAD(INIT, access_flags, 0x10), BAD(INIT, access_flags, 0x80),
     BAD(INIT, reserved0, 1), BAD(INIT, reserved1, 1),
     BAD(RTR, path_mtu, 0), BAD(RTR, path_mtu, 6),

@@ -47,7 +47,7 @@ static const struct command commands[] = {
         .name = "port",
         .synopsis = "DOMAIN [ID] [SETTING...]",
         .help = "show, or change and show, a port: up, down, lid=N, sm-lid=N,\n"
-                "      pkey=N, gid-prefix=N, reregister",
+                "      pkeys=N[,N...], gid-prefix=N, reregister",
         .min_args = 1, .max_args = 8,
         .run = cmd_port,
     },

@@ -3,9 +3,12 @@
  * port: what a device's port is, and what its guest is told of changes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "xl-vmri.h"
+
+#define PKEY_PARTITION 0x7fff   /* without the bit of a full member */
 
 /* Words that say all themselves, and those that a value follows. */
 static const struct setting {
@@ -19,7 +22,7 @@ static const struct setting {
     { "reregister", VMRI_PORTA_REREGISTER, false, 0, 0 },
     { "lid", VMRI_PORTA_LID, true, 1, VMRI_LID_MAX },
     { "sm-lid", VMRI_PORTA_SM_LID, true, 0, VMRI_LID_MAX },
-    { "pkey", VMRI_PORTA_PKEY, true, 1, 0xffff },
+    { "pkeys", VMRI_PORTA_PKEY, true, 1, 0xffff },
     { "gid-prefix", VMRI_PORTA_GID_PREFIX, true, 0, 0xfeffffffffffffffULL },
 };
 
@@ -50,13 +53,46 @@ static void set(struct vmri_ctl_port *port, uint32_t attr, uint64_t value)
     case VMRI_PORTA_SM_LID:
         port->sm_lid = value;
         break;
-    case VMRI_PORTA_PKEY:
-        port->pkey = value;
-        break;
     case VMRI_PORTA_GID_PREFIX:
         port->gid_prefix = value;
         break;
     }
+}
+
+/* The table from its first entry on, separated by commas; the rest is empty. */
+static bool parse_pkeys(const struct setting *s, const char *list,
+                        struct vmri_ctl_port *port)
+{
+    char text[8 * VMRI_MAX_PKEYS], *word, *rest = text;
+    uint64_t value;
+    unsigned int n = 0, i;
+
+    if (snprintf(text, sizeof(text), "%s", list) >= (int)sizeof(text)) {
+        report("%s: too long", s->name);
+        return false;
+    }
+    while ((word = strsep(&rest, ","))) {
+        if (n == VMRI_MAX_PKEYS) {
+            report("%s: a port has %u at the most", s->name, n);
+            return false;
+        }
+        if (!parse_number(s->name, word, s->min, s->max, &value))
+            return false;
+        if (!(value & PKEY_PARTITION)) {
+            report("%s: 0x%04x names no partition", s->name,
+                   (unsigned int)value);
+            return false;
+        }
+        for (i = 0; i < n; i++)
+            if (!((port->pkeys[i] ^ value) & PKEY_PARTITION)) {
+                report("%s: partition 0x%04x is given twice", s->name,
+                       (unsigned int)(value & PKEY_PARTITION));
+                return false;
+            }
+        port->pkeys[n++] = value;
+    }
+    port->mask |= s->attr;
+    return true;
 }
 
 static bool parse_word(const char *word, struct vmri_ctl_port *port)
@@ -66,7 +102,7 @@ static bool parse_word(const char *word, struct vmri_ctl_port *port)
 
     if (!s) {
         report("\"%s\" is not one of up, down, reregister, lid=N, sm-lid=N, "
-               "pkey=N, gid-prefix=N", word);
+               "pkeys=N[,N...], gid-prefix=N", word);
         return false;
     }
     if (port->mask & s->attr) {
@@ -74,14 +110,12 @@ static bool parse_word(const char *word, struct vmri_ctl_port *port)
                s->attr == VMRI_PORTA_STATE ? "the state" : s->name);
         return false;
     }
+    if (s->attr == VMRI_PORTA_PKEY)
+        return parse_pkeys(s, strchr(word, '=') + 1, port);
     value = s->min;
     if (s->takes_value && !parse_number(s->name, strchr(word, '=') + 1, s->min,
                                         s->max, &value))
         return false;
-    if (s->attr == VMRI_PORTA_PKEY && !(value & 0x7fff)) {
-        report("pkey: 0x%04x names no partition", (unsigned int)value);
-        return false;
-    }
     set(port, s->attr, value);
     return true;
 }
@@ -160,18 +194,32 @@ static const char *port_state_name(uint8_t state)
     return state < ARRAY_SIZE(names) && names[state] ? names[state] : "?";
 }
 
+/* Up to the last entry that is not empty. */
+static unsigned int count_pkeys(const struct vmri_ctl_port *port)
+{
+    unsigned int n = VMRI_MAX_PKEYS;
+
+    while (n && !port->pkeys[n - 1])
+        n--;
+    return n;
+}
+
 static void show_port(const struct options *opt,
                       const struct vmri_ctl_port *port)
 {
     struct writer w = { .json = opt->json };
+    const unsigned int num_pkeys = count_pkeys(port);
     char prefix[GUID_TEXT_SIZE];
+    unsigned int i;
 
     guid_text(port->gid_prefix, prefix);
     if (!opt->json) {
-        printf("%s: device %u, port %s, LID %u, SM LID %u, P_Key 0x%04x, "
-               "GID prefix %s\n", domain_text(port->domid), port->dev_id,
-               port_state_name(port->state), port->lid, port->sm_lid,
-               port->pkey, prefix);
+        printf("%s: device %u, port %s, LID %u, SM LID %u, P_Keys",
+               domain_text(port->domid), port->dev_id,
+               port_state_name(port->state), port->lid, port->sm_lid);
+        for (i = 0; i < num_pkeys; i++)
+            printf(" 0x%04x", port->pkeys[i]);
+        printf(", GID prefix %s\n", prefix);
         return;
     }
     writer_open(&w, NULL, '{');
@@ -180,8 +228,11 @@ static void show_port(const struct options *opt,
     write_string(&w, "state", port_state_name(port->state));
     write_number(&w, "lid", port->lid);
     write_number(&w, "sm_lid", port->sm_lid);
-    write_number(&w, "pkey", port->pkey);
     write_string(&w, "gid_prefix", prefix);
+    writer_open(&w, "pkeys", '[');
+    for (i = 0; i < num_pkeys; i++)
+        write_number(&w, NULL, port->pkeys[i]);
+    writer_close(&w, ']');
     writer_close(&w, '}');
 }
 

@@ -110,7 +110,8 @@ static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
     return vmri_copy(to, from, wqe->length);
 }
 
-static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
+static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer,
+                              uint16_t pkey_index)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     bool imm = wqe->opcode == VMRI_WR_SEND_WITH_IMM;
@@ -137,6 +138,7 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
         .src_qp = qp->qpn,
         .slid = env_load(&qp->dev->lid),
         .sl = wqe->u.ud.av.sl,
+        .pkey_index = pkey_index,
     };
     enum vmri_step rc = VMRI_STEP_DONE;
 
@@ -171,8 +173,10 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer)
 
 enum vmri_step vmri_datagram_to(struct vmri_qp *qp, struct vmri_qp *peer)
 {
-    if ( claim(qp, peer) )
-        return deliver(qp, peer);
+    uint16_t pkey_index;
+
+    if ( vmri_port_admits(qp, peer, &pkey_index) && claim(qp, peer) )
+        return deliver(qp, peer, pkey_index);
 
     vmri_count(peer->dev, ud_drops, 1);
 

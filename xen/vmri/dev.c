@@ -462,6 +462,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
     const uint64_t pages = vmri_limit(dev, VMRI_RES_PINNED);
     /* An MR has less than 2^32. */
     const uint64_t mr_pages = min_t(uint64_t, pages, ~0U);
+    unsigned int i;
 
     *attr = (struct vmri_dev_attr){
         .node_guid = dev->guid,
@@ -472,7 +473,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .fabric = dev->fabric->id,
         .lid = env_load(&dev->lid),
         .sm_lid = vmri_port_sm_lid(dev),
-        .pkey = env_load(&dev->port.pkey),
+        .max_pkeys = VMRI_MAX_PKEYS,
         .port_state = env_load(&dev->port.state),
         .mtu = MTU_4096,
         .max_pd = most(dev, VMRI_RES_PD),
@@ -498,6 +499,8 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,
     };
+    for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
+        attr->pkeys[i] = env_load(&dev->port.pkeys[i]);
 }
 
 /*

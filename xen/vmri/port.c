@@ -17,8 +17,8 @@ void vmri_port_init(struct vmri_port *port)
 {
     *port = (struct vmri_port){
         .state = VMRI_PORT_ACTIVE,
-        .pkey = PKEY_DEFAULT,
         .gid_prefix = GID_PREFIX,
+        .pkeys = { PKEY_DEFAULT },
     };
     vmri_source_init(&port->source, 0);
 }
@@ -28,23 +28,52 @@ uint16_t vmri_port_sm_lid(const struct vmri_dev *dev)
     return env_load(&dev->port.sm_lid) ?: env_load(&dev->lid);
 }
 
+bool vmri_port_reaches(const struct vmri_dev *from, const struct vmri_dev *to)
+{
+    return env_load(&from->port.state) == VMRI_PORT_ACTIVE &&
+           env_load(&to->port.state) == VMRI_PORT_ACTIVE;
+}
+
+/* ---- partitions ---- */
+
+/* An entry of 0, and one beyond the table, are of no partition. */
+static uint16_t pkey_at(const struct vmri_port *port, unsigned int index)
+{
+    return index < VMRI_MAX_PKEYS
+           ? env_load(&port->pkeys[env_nospec(index, VMRI_MAX_PKEYS)]) : 0;
+}
+
 /* IBTA 1.4, 10.9.3: the same partition, and not two limited members. */
 static bool pkeys_match(uint16_t a, uint16_t b)
 {
-    return !((a ^ b) & ~PKEY_FULL) && ((a | b) & PKEY_FULL);
+    return !((a ^ b) & ~PKEY_FULL) && ((a | b) & PKEY_FULL) &&
+           (a & ~PKEY_FULL);
 }
 
-bool vmri_port_reaches(const struct vmri_dev *from, struct vmri_dev *to)
+bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
+                      uint16_t *index)
 {
-    if ( env_load(&from->port.state) != VMRI_PORT_ACTIVE ||
-         env_load(&to->port.state) != VMRI_PORT_ACTIVE )
-        return false;
+    const struct vmri_port *port = &to->dev->port;
+    const unsigned int of = from->type == VMRI_QPT_GSI
+                            ? from->tx.wqe.u.ud.av.pkey_index
+                            : env_load(&from->attr.pkey_index);
+    const uint16_t pkey = pkey_at(&from->dev->port, of);
+    unsigned int i = env_load(&to->attr.pkey_index), end = i + 1;
 
-    if ( likely(pkeys_match(env_load(&from->port.pkey),
-                            env_load(&to->port.pkey))) )
-        return true;
+    if ( to->type == VMRI_QPT_GSI )
+    {
+        i = 0;
+        end = VMRI_MAX_PKEYS;
+    }
 
-    vmri_count(to, pkey_violations, 1);
+    for ( ; i < end; i++ )
+        if ( pkeys_match(pkey, pkey_at(port, i)) )
+        {
+            *index = i;
+            return true;
+        }
+
+    vmri_count(to->dev, pkey_violations, 1);
 
     return false;
 }
@@ -114,20 +143,22 @@ void vmri_port_event(struct vmri_dev *dev, unsigned int type)
 static void get_all(const struct vmri_dev *dev, struct vmri_ctl_port *arg)
 {
     arg->state = dev->port.state;
-    arg->pkey = dev->port.pkey;
     arg->lid = dev->lid;
     arg->sm_lid = vmri_port_sm_lid(dev);
     arg->gid_prefix = dev->port.gid_prefix;
+    memcpy(arg->pkeys, dev->port.pkeys, sizeof(arg->pkeys));
 }
 
 static void set_all(struct vmri_port *port, const struct vmri_ctl_port *arg)
 {
+    unsigned int i;
+
     if ( arg->mask & VMRI_PORTA_STATE )
         env_store(&port->state, arg->state);
     if ( arg->mask & VMRI_PORTA_SM_LID )
         env_store(&port->sm_lid, arg->sm_lid);
-    if ( arg->mask & VMRI_PORTA_PKEY )
-        env_store(&port->pkey, arg->pkey);
+    for ( i = 0; (arg->mask & VMRI_PORTA_PKEY) && i < VMRI_MAX_PKEYS; i++ )
+        env_store(&port->pkeys[i], arg->pkeys[i]);
     if ( arg->mask & VMRI_PORTA_GID_PREFIX )
         env_store(&port->gid_prefix, arg->gid_prefix);
 }
@@ -148,7 +179,8 @@ static void tell_changes(struct vmri_dev *dev, const struct vmri_ctl_port *old,
         { VMRI_EVENT_PORT_ERR, was && !is },
         { VMRI_EVENT_LID_CHANGE, old->lid != now->lid },
         { VMRI_EVENT_GID_CHANGE, old->gid_prefix != now->gid_prefix },
-        { VMRI_EVENT_PKEY_CHANGE, old->pkey != now->pkey },
+        { VMRI_EVENT_PKEY_CHANGE,
+          memcmp(old->pkeys, now->pkeys, sizeof(old->pkeys)) },
         { VMRI_EVENT_SM_CHANGE, old->sm_lid != now->sm_lid },
         { VMRI_EVENT_PORT_ACTIVE, !was && is },
         { VMRI_EVENT_CLIENT_REREGISTER, now->mask & VMRI_PORTA_REREGISTER },
@@ -183,6 +215,24 @@ static bool unicast(uint16_t lid)
     return lid && lid <= VMRI_LID_MAX;
 }
 
+/* The first entry is there, and no partition twice. */
+static bool pkeys_valid(const uint16_t *pkeys)
+{
+    unsigned int i, j;
+
+    for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
+    {
+        if ( !i || pkeys[i] )
+            if ( !(pkeys[i] & ~PKEY_FULL) )
+                return false;
+        for ( j = 0; j < i && pkeys[i]; j++ )
+            if ( !((pkeys[i] ^ pkeys[j]) & ~PKEY_FULL) )
+                return false;
+    }
+
+    return true;
+}
+
 static bool values_valid(const struct vmri_ctl_port *arg)
 {
     const struct {
@@ -193,7 +243,7 @@ static bool values_valid(const struct vmri_ctl_port *arg)
                             arg->state <= VMRI_PORT_ACTIVE },
         { VMRI_PORTA_LID, unicast(arg->lid) },
         { VMRI_PORTA_SM_LID, !arg->sm_lid || unicast(arg->sm_lid) },
-        { VMRI_PORTA_PKEY, arg->pkey & ~PKEY_FULL },
+        { VMRI_PORTA_PKEY, pkeys_valid(arg->pkeys) },
         /* Anything but the prefix of multicast GIDs. */
         { VMRI_PORTA_GID_PREFIX, arg->gid_prefix >> 56 != 0xff },
     };
@@ -204,7 +254,7 @@ static bool values_valid(const struct vmri_ctl_port *arg)
             return false;
 
     return !(arg->mask & ~VMRI_PORTA_ALL) && !arg->reserved0 &&
-           !arg->reserved1;
+           !arg->reserved1 && !arg->reserved2;
 }
 
 int vmri_port_control(struct domain *d, struct vmri_ctl_port *arg)

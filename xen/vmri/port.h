@@ -9,13 +9,14 @@
 struct domain;
 struct vmri_dev;
 struct vmri_eq;
+struct vmri_qp;
 
 /* The attributes are written under vmri_control_lock and read without. */
 struct vmri_port {
     uint8_t state;              /* VMRI_PORT_*; only ACTIVE moves packets */
-    uint16_t pkey;
     uint16_t sm_lid;            /* 0: the port's own LID */
     uint64_t gid_prefix;
+    uint16_t pkeys[VMRI_MAX_PKEYS];
     struct vmri_eq *eq;         /* by dev->lock: gets the events; or NULL */
     struct vmri_source source;  /* by eq->lock */
 };
@@ -35,9 +36,16 @@ void vmri_port_event(struct vmri_dev *dev, unsigned int type);
 uint16_t vmri_port_sm_lid(const struct vmri_dev *dev);
 /*
  * Does a packet get from one device to another of the same fabric, or into the
- * same device?  One with a wrong P_Key is counted where it comes in.
+ * same device?
  */
-bool vmri_port_reaches(const struct vmri_dev *from, struct vmri_dev *to);
+bool vmri_port_reaches(const struct vmri_dev *from, const struct vmri_dev *to);
+/*
+ * Is it of the partition of the queue pair that it is for, or, for QP1, of one
+ * of its port's?  *index is where the table has that.  One that is not is
+ * counted where it comes in.
+ */
+bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
+                      uint16_t *index);
 
 #endif /* VMRI_PORT_H */
 

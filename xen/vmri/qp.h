@@ -52,6 +52,7 @@ struct vmri_tx {
     bool active;
     bool claimed;               /* the peer's receive is ours */
     bool forbidden;             /* XSM keeps us from the peer */
+    bool muted;                 /* a port or a P_Key does: nobody will wake us */
     uint8_t peer_rnr_timer;     /* min_rnr_timer of the peer, this step */
     uint8_t retry;              /* time-outs left */
     uint8_t rnr;                /* RNR retries left, or VMRI_UNLIMITED */

@@ -138,7 +138,7 @@ static bool av_valid(const struct vmri_av *av)
     return av->dlid && av->dlid <= VMRI_LID_MAX && av->sl < 16 &&
            !av->sgid_index && !(av->flags & ~VMRI_AV_GRH) &&
            !(av->flow_label >> 20) &&
-           !av->reserved[0] && !av->reserved[1] && !av->reserved[2];
+           !av->pkey_index && !av->reserved[0] && !av->reserved[1];
 }
 
 /* Each value that the mask names lies in its range. */
@@ -150,7 +150,7 @@ static bool values_valid(const struct vmri_qp_modify *arg)
     } check[] = {
         { A(EN_SQD_ASYNC_NOTIFY), arg->en_sqd_async_notify <= 1 },
         { A(ACCESS_FLAGS), !(arg->access_flags & ~VMRI_ACCESS_QP) },
-        { A(PKEY_INDEX), !arg->pkey_index },
+        { A(PKEY_INDEX), arg->pkey_index < VMRI_MAX_PKEYS },
         { A(PORT), arg->port == 1 },
         { A(AV), av_valid(&arg->av) },
         { A(PATH_MTU), arg->path_mtu >= 1 && arg->path_mtu <= 5 },

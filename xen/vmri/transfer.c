@@ -102,22 +102,30 @@ struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
 {
     struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
     struct vmri_qp *peer = NULL;
+    uint16_t pkey_index;
     bool answers;
 
     qp->tx.forbidden = false;
+    qp->tx.muted = false;
     if ( !dev )
         return NULL;
 
     if ( unlikely(!vmri_fabric_joins(qp, dev)) )
         qp->tx.forbidden = true;
-    else if ( env_domain_running(dev->domain) &&
-              vmri_port_reaches(qp->dev, dev) )
+    else if ( !vmri_port_reaches(qp->dev, dev) )
+        qp->tx.muted = true;
+    else if ( env_domain_running(dev->domain) )
         peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
     if ( !peer )
         goto none;
 
     env_lock(&peer->lock);
     answers = peer_answers(peer, qp);
+    if ( answers && unlikely(!vmri_port_admits(qp, peer, &pkey_index)) )
+    {
+        qp->tx.muted = true;
+        answers = false;
+    }
     if ( answers )
     {
         env_fetch_add(&peer->inflight, 1);
@@ -150,19 +158,6 @@ void vmri_peer_put(struct vmri_qp *peer)
     vmri_fabric_peer_put(dev);
 }
 
-/* Is it for a port?  One that becomes active wakes nobody. */
-static bool port_silent(const struct vmri_qp *qp)
-{
-    struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric,
-                                            qp->attr.av.dlid);
-    bool silent = dev && !vmri_port_reaches(qp->dev, dev);
-
-    if ( dev )
-        vmri_fabric_peer_put(dev);
-
-    return silent;
-}
-
 /*
  * Nobody answers: wait for the time-out, or until the peer connects.  The
  * second look closes the race with a peer that got ready before we were
@@ -189,7 +184,7 @@ static enum vmri_step wait_for_peer(struct vmri_qp *qp)
         return vmri_fail(qp, VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER);
 
     until = qp->tx.silent_until;
-    if ( until == VMRI_FOREVER && port_silent(qp) )
+    if ( until == VMRI_FOREVER && qp->tx.muted )
         until = env_now() + LOOK_AGAIN_NS;
 
     vmri_park_add(qp, VMRI_PARK_PEER, until);

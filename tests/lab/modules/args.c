@@ -204,7 +204,7 @@ static void states(void)
 	REFUSED(qp_modify, good, state, 255, -EINVAL);
 	REFUSED(qp_modify, good, port, 0, -EINVAL);
 	REFUSED(qp_modify, good, port, 2, -EINVAL);
-	REFUSED(qp_modify, good, pkey_index, 1, -EINVAL);
+	REFUSED(qp_modify, good, pkey_index, VMRI_MAX_PKEYS, -EINVAL);
 	REFUSED(qp_modify, good, access_flags, 0x80, -EINVAL);
 	REFUSED(qp_modify, good, reserved0, 1, -EINVAL);
 	REFUSED(qp_modify, good, reserved1, 1, -EINVAL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Field classes: what the device and its port say of themselves. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -377,20 +378,22 @@ void field_pkeys(struct bench *t)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	const int nr = t->rig.port.pkey_tbl_len;
 	struct ibv_device_attr device;
+	__be16 pkey, first = 0;
 	int i, missing = 0;
-	__be16 pkey = 0;
 
 	if (ibv_query_device(t->rig.ctx, &device))
 		die("ibv_query_device: %s", strerror(errno));
 	check("device and port tell the same size", nr, device.max_pkeys);
-	for (i = nr - 1; i >= 0; i--)
-		if (ibv_query_pkey(t->rig.ctx, 1, i, &pkey) || !pkey)
+	check("there is more than one entry", nr > 1, 1);
+	for (i = 0; i < nr; i++)
+		if (ibv_query_pkey(t->rig.ctx, 1, i, i ? &pkey : &first))
 			missing++;
 	check("every entry is there", missing, 0);
+	check("the first is of a partition", !!(ntohs(first) & 0x7fff), 1);
 	check("and is found by its value",
-	      ibv_get_pkey_index(t->rig.ctx, 1, pkey), 0);
+	      ibv_get_pkey_index(t->rig.ctx, 1, first), 0);
 	check("what is not there is not found",
-	      ibv_get_pkey_index(t->rig.ctx, 1, pkey ^ 0x0100), -1);
+	      ibv_get_pkey_index(t->rig.ctx, 1, first ^ htons(0x0001)), -1);
 	check("nothing is beyond them",
 	      ibv_query_pkey(t->rig.ctx, 1, nr, &pkey) != 0, 1);
 

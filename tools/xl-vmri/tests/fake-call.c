@@ -188,7 +188,7 @@ static int port(struct vmri_ctl_port *p)
     if (p->mask & VMRI_PORTA_SM_LID)
         have->sm_lid = p->sm_lid;
     if (p->mask & VMRI_PORTA_PKEY)
-        have->pkey = p->pkey;
+        memcpy(have->pkeys, p->pkeys, sizeof(have->pkeys));
     if (p->mask & VMRI_PORTA_GID_PREFIX)
         have->gid_prefix = p->gid_prefix;
     have->domid = p->domid;

@@ -161,7 +161,18 @@ static void test_bad_usage(void)
         { "port d1 lid=1 lid=2", "lid is given twice" },
         { "port d1 lid=0", "lid: 0 is out of range (1 to 49151)" },
         { "port d1 sm-lid=0xc000", "sm-lid: 0xc000 is out of range" },
-        { "port d1 pkey=0x8000", "pkey: 0x8000 names no partition" },
+        { "port d1 pkeys=0x8000", "pkeys: 0x8000 names no partition" },
+        { "port d1 pkeys=", "pkeys: \"\" is not a number" },
+        { "port d1 pkeys=1,,2", "pkeys: \"\" is not a number" },
+        { "port d1 pkeys=0xffff,0x10000", "pkeys: 0x10000 is out of range" },
+        { "port d1 pkeys=0x8001,2,1", "pkeys: partition 0x0001 is given twice" },
+        { "port d1 pkeys=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,"
+          "21,22,23,24,25,26,27,28,29,30,31,32,33", "a port has 32 at the most" },
+        { "port d1 pkeys=0x000000000000000000000000000000000000000000000000000"
+          "00000000000000000000000000000000000000000000000000000000000000000000"
+          "00000000000000000000000000000000000000000000000000000000000000000000"
+          "000000000000000000000000000000000000000000000000000000000000000000001",
+          "pkeys: too long" },
         { "port d1 gid-prefix=0xff00000000000000", "is out of range" },
         { "stats d1 0 0", "too many arguments: stats [DOMAIN [ID]]" },
         { "stats d1 64", "id: 64 is out of range (0 to 63)" },
@@ -508,25 +519,26 @@ static void test_port(void)
 {
     reset();
     fake_call.port = (struct vmri_ctl_port){
-        .state = 4, .lid = 1, .sm_lid = 1, .pkey = 0xffff,
+        .state = 4, .lid = 1, .sm_lid = 1, .pkeys = { 0xffff },
         .gid_prefix = 0xfe80000000000000,
     };
 
     CHECK(run("port d1") == RC_FAILURE && says("d1 (1) has no device\n"));
     CHECK(run("attach d1") == RC_OK && run("attach d2") == RC_OK);
     CHECK(run("port d1") == RC_OK && fake_call.port.mask == 0);
-    CHECK(prints("d1 (1): device 0, port active, LID 1, SM LID 1, P_Key 0xffff, "
+    CHECK(prints("d1 (1): device 0, port active, LID 1, SM LID 1, P_Keys 0xffff, "
                  "GID prefix fe80:0000:0000:0000\n"));
 
     CHECK(run("port d1 down") == RC_OK && prints("port down"));
     CHECK(fake_call.port.mask == VMRI_PORTA_STATE);
-    CHECK(run("port 1 0 up lid=7 sm-lid=0 pkey=0x7fff gid-prefix=5 reregister")
-          == RC_OK);
+    CHECK(run("port 1 0 up lid=7 sm-lid=0 pkeys=0x7fff,0x8001 gid-prefix=5 "
+              "reregister") == RC_OK);
     CHECK(fake_call.port.mask == VMRI_PORTA_ALL);
-    CHECK(prints("port active, LID 7, SM LID 0, P_Key 0x7fff, "
+    CHECK(prints("port active, LID 7, SM LID 0, P_Keys 0x7fff 0x8001, "
                  "GID prefix 0000:0000:0000:0005\n"));
     CHECK(run("-j port d1 sm-lid=9") == RC_OK && out[0] == '{');
     CHECK(prints("\"state\": \"active\"") && prints("\"sm_lid\": 9"));
+    CHECK(prints("\"pkeys\": [\n    32767,\n    32769\n  ]"));
     CHECK(prints("\"gid_prefix\": \"0000:0000:0000:0005\""));
 
     CHECK(run("port d1 lid=2") == RC_FAILURE && says("LID 2 belongs to another"));
