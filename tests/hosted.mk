@@ -35,12 +35,12 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 # Xen's own warnings are among them.
-CFLAGS := -std=gnu99 -g -Wall -Wextra -Wshadow -Werror -MMD -MP -pthread \
+CFLAGS := -std=gnu99 -g1 -Wall -Wextra -Wshadow -Werror -MMD -MP -pthread \
 	-Wstrict-prototypes -Wdeclaration-after-statement -Wvla \
 	-Wredundant-decls -Wnested-externs \
 	-I$(unit) -I$(model) -I$(top)/xen/vmri -I$(top)/include
 
-plain_flags := -O2
+plain_flags := -O1
 asan_flags := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 # It does not understand fences, which order atomics only here.
@@ -57,7 +57,7 @@ vpath %.c $(top)/xen/vmri $(unit) $(model)
 define kind
 $(OUT)/$(1)/%.o: %.c $(top)/tests/hosted.mk
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) $$($(1)_flags) -c $$< -o $$@
+	$$(CC) $$(CFLAGS) $$($(1)_flags) $$(less) -c $$< -o $$@
 
 $(OUT)/$(1)/unit: $(patsubst %.c,$(OUT)/$(1)/%.o,$(unit_base) $($(1)_tests))
 	$$(CC) $$(CFLAGS) $$($(1)_flags) $$^ -o $$@
@@ -68,3 +68,6 @@ $(OUT)/$(1)/model: $(patsubst %.c,$(OUT)/$(1)/%.o,$(model_sources))
 -include $(wildcard $(OUT)/$(1)/*.d)
 endef
 $(foreach v,plain asan tsan gcov,$(eval $(call kind,$(v))))
+
+# Tests take longer to optimise than to run.
+$(tests:%.c=$(OUT)/asan/%.o): less := -O0
