@@ -34,6 +34,28 @@ count() {
 	fi
 }
 
+# meanwhile COMMAND...: runs it beside what follows, when the machine has nothing better
+# to do. What it prints and counts is for count_meanwhile.
+meanwhile() {
+	MEANWHILE_LOG=$(mktemp)
+	setsid nice -n 19 "$@" >"$MEANWHILE_LOG" 2>&1 </dev/null &
+	MEANWHILE=$!
+	trap 'kill -TERM -- "-$MEANWHILE" 2>/dev/null || true; rm -f "$MEANWHILE_LOG"' EXIT
+	trap 'exit 130' INT TERM HUP
+}
+
+# count_meanwhile NAME: waits for its end.
+count_meanwhile() {
+	local rc=0
+	wait "$MEANWHILE" || rc=$?
+	count "$1" shown "$rc"
+}
+
+shown() {
+	cat "$MEANWHILE_LOG"
+	return "$1"
+}
+
 # The last line. Having tested nothing is a failure.
 total() {
 	echo "$passed passed, $failed failed"

@@ -26,24 +26,34 @@ ended_well() {
 
 # alone HOST PROGRAM [ARGUMENT]...
 alone() {
-	local host=$1 program=$2 out rc=0
-	shift 2
-	out=$(mktemp)
-	LIMIT=900 on "$host" "$program $*" >"$out" 2>&1 || rc=$?
-	relay "$host" <"$out"
-	check "$program in $host ends well" ended_well "$out" "$rc"
-	rm -f "$out"
+	run_alone "$@"
+	judge_alone "$1" "$2"
 }
 
-# listen HOST DEVICE PROGRAM
+# run_alone HOST PROGRAM [ARGUMENT]...: what comes of it counts when it is judged.
+run_alone() {
+	local host=$1 rc=0
+	shift
+	LIMIT=900 on "$host" "$*" >"$WORK/alone.$host" 2>&1 || rc=$?
+	echo "$rc" >"$WORK/alone.$host.rc"
+}
+
+# judge_alone HOST PROGRAM
+judge_alone() {
+	relay "$1" <"$WORK/alone.$1"
+	check "$2 in $1 ends well" ended_well "$WORK/alone.$1" "$(cat "$WORK/alone.$1.rc")"
+}
+
+# listen HOST DEVICE PROGRAM [ARGUMENT]...
 listen() {
-	background "$1" "$3" "$3 -d $2"
+	background "$1" "$3" "$3 -d $2 ${*:4}"
 }
 
-# call LISTENER CALLER DEVICE PROGRAM
+# call LISTENER CALLER DEVICE PROGRAM [ARGUMENT]...
 call() {
 	local rc=0
-	LIMIT=900 on "$2" "$4 -d $3 $(address_of "$1")" >"$WORK/call.$2" 2>&1 || rc=$?
+	LIMIT=900 on "$2" "$4 -d $3 ${*:5} $(address_of "$1")" >"$WORK/call.$2" 2>&1 ||
+		rc=$?
 	echo "$rc" >"$WORK/call.$2.rc"
 }
 
@@ -54,10 +64,10 @@ judge_call() {
 	check "$3 in $1 ends well" wait_until 60 on "$1" "grep -qx '[01]' /tmp/$3.rc"
 }
 
-# between LISTENER DEVICE CALLER DEVICE PROGRAM
+# between LISTENER DEVICE CALLER DEVICE PROGRAM [ARGUMENT]...
 between() {
-	listen "$1" "$2" "$5"
-	call "$1" "$3" "$4" "$5"
+	listen "$1" "$2" "${@:5}"
+	call "$1" "$3" "${@:4}"
 	judge_call "$1" "$3" "$5"
 }
 

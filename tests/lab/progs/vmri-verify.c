@@ -2,9 +2,11 @@
 /*
  * Does every byte arrive, and none elsewhere?
  *
- *	vmri-verify [-d DEVICE] [-p PORT] [-s SEED]		waits for a caller
- *	vmri-verify [-d DEVICE] [-p PORT] [-s SEED] HOST	calls it
+ *	vmri-verify [-q] [-d DEVICE] [-p PORT] [-s SEED]	waits for a caller
+ *	vmri-verify [-q] [-d DEVICE] [-p PORT] [-s SEED] HOST	calls it
  *
+ * With -q, which both sides must have, a case in three is run: other sizes for each
+ * operation.
  * Both sides run the same list of cases in step, with the same seed; first the
  * caller sends, then the other.  Each case is one operation of one size; both
  * sides then compare all memory around it, and all fields of the completions.
@@ -140,6 +142,7 @@ struct side {
 	struct rig rig;
 	int chan;
 	bool is_caller;
+	bool quick;
 	struct arena arena;
 	struct end end[KINDS];
 	struct address peer[KINDS];
@@ -575,7 +578,7 @@ static void run_row(struct side *s, const struct row *row, bool requester,
 		t.seed = next_random(seed);
 		t.imm = htonl(t.seed >> 32);
 		t.by_event = i % 2;
-		if (!size_fits(s, row, t.size))
+		if ((s->quick && (row - rows + i) % 3) || !size_fits(s, row, t.size))
 			continue;
 		if (run_test(s, &t, requester, &v)) {
 			passed++;
@@ -606,7 +609,7 @@ int main(int argc, char **argv)
 	uint64_t seed = 1;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:p:s:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:p:qs:")) != -1) {
 		switch (opt) {
 		case 'd':
 			device = optarg;
@@ -614,11 +617,14 @@ int main(int argc, char **argv)
 		case 'p':
 			port = optarg;
 			break;
+		case 'q':
+			s.quick = true;
+			break;
 		case 's':
 			seed = strtoull(optarg, NULL, 0);
 			break;
 		default:
-			die("usage: %s [-d DEVICE] [-p PORT] [-s SEED] [HOST]",
+			die("usage: %s [-q] [-d DEVICE] [-p PORT] [-s SEED] [HOST]",
 			    argv[0]);
 		}
 	}
