@@ -41,6 +41,7 @@
 #define VMRI_OP_dev_destroy	0x0101	/* no args */
 #define VMRI_OP_dev_query	0x0102	/* struct vmri_dev_attr, OUT */
 #define VMRI_OP_dev_counters	0x0103	/* struct vmri_counters, OUT */
+#define VMRI_OP_dev_describe	0x0104	/* struct vmri_dev_describe */
 #define VMRI_OP_pd_create	0x0200	/* struct vmri_object */
 #define VMRI_OP_pd_destroy	0x0201	/* struct vmri_object */
 #define VMRI_OP_xrcd_create	0x0202	/* struct vmri_object */
@@ -70,6 +71,8 @@
 #define VMRI_OP_mcg_destroy	0x0801	/* struct vmri_mcg */
 #define VMRI_OP_mcg_attach	0x0802	/* struct vmri_mcg_qp */
 #define VMRI_OP_mcg_detach	0x0803	/* struct vmri_mcg_qp */
+#define VMRI_OP_mcg_query	0x0804	/* struct vmri_mcg_query */
+#define VMRI_OP_port_query	0x0900	/* struct vmri_port_query */
 /* Privileged from here on, see control.h. */
 #define VMRI_OP_control		0x8000
 
@@ -160,6 +163,35 @@ struct vmri_dev_create {
 	struct vmri_dev_attr attr;	/* OUT */
 };
 VMRI_ASSERT_SIZE(vmri_dev_create, 224);
+
+/*
+ * VMRI_OP_dev_describe: what port_query is to tell others.  It is forgotten with
+ * dev_destroy.
+ */
+struct vmri_dev_describe {
+	uint8_t node_desc[64];		/* IN: IBTA's NodeDescription, UTF-8 */
+	uint32_t cap_mask;		/* IN: IBTA's PortInfo:CapabilityMask */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_dev_describe, 72);
+
+/*
+ * VMRI_OP_port_query: of the ports of the caller's fabric, its own among them,
+ * that which has the lowest LID of `lid` or higher.  Ports of domains that the
+ * caller's may not reach are passed over.  -ENOENT: there is none.  A walk goes on
+ * with lid + 1; what comes and goes meanwhile may be missing.
+ */
+struct vmri_port_query {
+	uint16_t lid;			/* IN, OUT */
+	uint8_t state;			/* OUT, as all below: VMRI_PORT_* */
+	uint8_t mtu;			/* IBTA code */
+	uint32_t cap_mask;		/* as its driver says, as node_desc */
+	uint64_t guid;			/* of port, node and system image */
+	uint64_t gid_prefix;
+	uint16_t pkeys[VMRI_MAX_PKEYS];
+	uint8_t node_desc[64];
+};
+VMRI_ASSERT_SIZE(vmri_port_query, 152);
 
 /*
  * VMRI_OP_dev_destroy destroys all objects of the device, in any state, in
@@ -535,10 +567,14 @@ VMRI_ASSERT_SIZE(vmri_mw_alloc, 16);
  * with `create`, of a new one that has those given and, for mlid 0, a free
  * MLID.  The group goes with its last member and attached QP.
  * A group to which only queue pairs are attached has no attributes, so it can
- * be joined with `create` only.  A group has one MLID and an MLID one group.
- * -ENOENT: there is none; -EINVAL: it has another MLID, or no multicast GID;
- * -EBUSY: another group has this MLID; -EEXIST from mcg_create: a member
- * already.
+ * be joined with `create` only.  IPoIB's broadcast group of the port's own
+ * partition (RFC 4391, 4) needs no creator: it has the attributes that
+ * VMRI_BROADCAST_* name.  A group has one MLID and an MLID one group.
+ * A device is a member in one to four ways, the bits of IBTA's JoinState (15.2.5.17);
+ * mcg_destroy takes those away that are named, and the membership with the last.
+ * -ENOENT: there is none, or it is no member in that way; -EINVAL: it has
+ * another MLID, no multicast GID, or a value out of range; -EBUSY: another group
+ * has this MLID; -EEXIST from mcg_create: a member in that way already.
  */
 struct vmri_mcg {
 	uint8_t mgid[16];		/* IN: network order */
@@ -555,11 +591,41 @@ struct vmri_mcg {
 	uint8_t scope;
 	uint8_t create;			/* IN: 0 or 1 */
 	uint32_t members;		/* OUT: devices */
+	uint8_t join;			/* IN: VMRI_JOIN_* to add or take away */
+	uint8_t joined;			/* OUT: all that the device has now */
+	uint16_t reserved;
 };
-VMRI_ASSERT_SIZE(vmri_mcg, 40);
+VMRI_ASSERT_SIZE(vmri_mcg, 44);
 #define VMRI_MLID_MIN		0xc000
 #define VMRI_MLID_MAX		0xfffe
 #define VMRI_QPN_MULTICAST	0xffffffU
+
+#define VMRI_JOIN_FULL		0x1U
+#define VMRI_JOIN_NON		0x2U
+#define VMRI_JOIN_SEND_ONLY_NON	0x4U
+#define VMRI_JOIN_SEND_ONLY_FULL 0x8U
+#define VMRI_JOIN_ALL		0xfU
+
+#define VMRI_BROADCAST_QKEY	0x0b1bU
+#define VMRI_BROADCAST_MTU	5	/* 4096 bytes */
+#define VMRI_BROADCAST_RATE	7	/* 40 Gb/s: what the port says, 4x QDR */
+#define VMRI_BROADCAST_LIFE	18	/* 4.096 us * 2^18 */
+
+/*
+ * VMRI_OP_mcg_query: a group that has members: with VMRI_MCG_BY_MGID that of
+ * group.mgid, else the first with an MLID of group.mlid or higher.  `joined` is
+ * of the port with LID `lid`, or of the caller's own for 0.
+ * -ENOENT: there is none; -EINVAL: no multicast GID.
+ */
+struct vmri_mcg_query {
+	struct vmri_mcg group;		/* IN: mgid or mlid; OUT: all but join */
+	uint32_t flags;			/* IN: VMRI_MCG_BY_MGID */
+	uint16_t lid;			/* IN */
+	uint16_t reserved0;
+	uint32_t reserved1;
+};
+VMRI_ASSERT_SIZE(vmri_mcg_query, 56);
+#define VMRI_MCG_BY_MGID	0x1U
 
 /*
  * A UD queue pair gets what is sent to a group (by a UD queue pair in the

@@ -9,7 +9,6 @@
 #include "softib.h"
 
 #define SOFTIB_CA_ACK_DELAY	15	/* 4.096 us * 2^15: a CPU that waits */
-#define SOFTIB_SUBNET_TIMEOUT	18
 #define SOFTIB_PART_ID		1
 /* What ib_mad takes of each for the management queue pairs. */
 #define SOFTIB_MAD_QPS		2
@@ -165,6 +164,20 @@ static int softib_query_pkey(struct ib_device *ibdev, u32 port, u16 index,
 	return ret;
 }
 
+/* What the subnet administrators of others are to say of this port. */
+static void softib_describe(struct softib_dev *dev)
+{
+	struct vmri_dev_describe arg = {};
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->port_lock, flags);
+	memcpy(arg.node_desc, dev->ibdev.node_desc, sizeof(arg.node_desc));
+	arg.cap_mask = dev->port_cap_flags;
+	spin_unlock_irqrestore(&dev->port_lock, flags);
+	/* That of a device that is gone nobody asks for. */
+	softib_call(dev, VMRI_OP_dev_describe, &arg);
+}
+
 /* Only what the port says about itself can be changed from here. */
 static int softib_modify_port(struct ib_device *ibdev, u32 port, int mask,
 			      struct ib_port_modify *props)
@@ -180,6 +193,7 @@ static int softib_modify_port(struct ib_device *ibdev, u32 port, int mask,
 		   (dev->port_cap_flags | props->set_port_cap_mask) &
 		   ~props->clr_port_cap_mask);
 	spin_unlock_irqrestore(&dev->port_lock, flags);
+	softib_describe(dev);
 	return 0;
 }
 
@@ -197,6 +211,7 @@ static int softib_modify_device(struct ib_device *ibdev, int mask,
 		memcpy(ibdev->node_desc, props->node_desc,
 		       sizeof(ibdev->node_desc));
 		spin_unlock_irqrestore(&dev->port_lock, flags);
+		softib_describe(dev);
 	}
 	return 0;
 }
@@ -294,6 +309,12 @@ static const struct ib_device_ops softib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, softib_xrcd, ibxrcd),
 };
 
+/* Is it one of this driver's? */
+bool softib_owns(const struct ib_device *ibdev)
+{
+	return ibdev->ops.owner == THIS_MODULE;
+}
+
 /**
  * softib_device_register() - show the device to ib_core and its users
  * @dev:	device with attributes and event queues
@@ -315,6 +336,7 @@ int softib_device_register(struct softib_dev *dev)
 				  BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 	strscpy(ibdev->node_desc, "SoftIB", sizeof(ibdev->node_desc));
 	dev->port_cap_flags = IB_PORT_SYS_IMAGE_GUID_SUP;
+	softib_describe(dev);
 
 	ib_set_device_ops(ibdev, &softib_ops);
 	return ib_register_device(ibdev, "softib%d", NULL);

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SoftIB: the subnet management agent.
+ * SoftIB: the subnet management agent, and which agent a packet is for.
  *
  * It tells what VMRI knows.  Nothing can be set: dom0 decides about LIDs and
  * fabrics, and no management packet of another domain gets here.
  */
 #include <linux/ktime.h>
-#include <linux/unaligned.h>
+#include <linux/minmax.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_smi.h>
 
+#include "sa.h"
 #include "softib.h"
 
-/* Status of a response (IBTA 1.4, 13.4.7). */
-#define SOFTIB_MAD_BAD_VERSION		cpu_to_be16(0x0004)
-#define SOFTIB_MAD_BAD_METHOD		cpu_to_be16(0x0008)
-#define SOFTIB_MAD_BAD_ATTRIBUTE	cpu_to_be16(0x000c)
-
 #define SOFTIB_SM_STATE_MASTER		3
-#define SOFTIB_PHYS_STATE_LINK_UP	5
-#define SOFTIB_LINK_DOWN_POLLING	2
 
 struct softib_sm_info {
 	__be64 guid;
@@ -28,7 +22,7 @@ struct softib_sm_info {
 	u8 pri_state;
 } __packed;
 
-static __be16 softib_get_node_desc(struct softib_dev *dev, struct ib_smp *smp)
+static u16 softib_get_node_desc(struct softib_dev *dev, struct ib_smp *smp)
 {
 	unsigned long flags;
 
@@ -41,66 +35,53 @@ static __be16 softib_get_node_desc(struct softib_dev *dev, struct ib_smp *smp)
 	return 0;
 }
 
-static __be16 softib_get_node_info(const struct vmri_dev_attr *attr,
-				   struct ib_smp *smp)
+static u16 softib_get_node_info(const struct vmri_dev_attr *attr,
+				struct ib_smp *smp)
 {
-	struct ib_node_info *info = (void *)smp->data;
-
 	if (smp->attr_mod)
 		return SOFTIB_MAD_BAD_ATTRIBUTE;
-
-	*info = (struct ib_node_info) {
-		.base_version = IB_MGMT_BASE_VERSION,
-		.class_version = 1,
-		.node_type = RDMA_NODE_IB_CA,
-		.num_ports = 1,
-		.sys_guid = cpu_to_be64(attr->sys_image_guid),
-		.node_guid = cpu_to_be64(attr->node_guid),
-		.port_guid = cpu_to_be64(attr->port_guid),
-		.partition_cap = cpu_to_be16(attr->max_pkeys),
-		.revision = cpu_to_be32(VMRI_ABI_VERSION),
-		.local_port_num = SOFTIB_PORT,
-	};
-	put_unaligned_be24(SOFTIB_VENDOR_ID, info->vendor_id);
+	softib_node_info(attr->node_guid, (void *)smp->data);
 	return 0;
 }
 
 /* The attribute modifier names the port; 0 means the one that was asked. */
-static __be16 softib_get_port_info(struct softib_dev *dev,
-				   const struct vmri_dev_attr *attr,
-				   struct ib_smp *smp)
+static u16 softib_get_port_info(struct softib_dev *dev,
+				const struct vmri_dev_attr *attr,
+				struct ib_smp *smp)
 {
+	struct vmri_port_query port = {
+		.lid = attr->lid,
+		.state = attr->port_state,
+		.mtu = attr->mtu,
+		.cap_mask = READ_ONCE(dev->port_cap_flags),
+		.gid_prefix = attr->gid_prefix,
+	};
 	struct ib_port_info *info = (void *)smp->data;
-	bool up = attr->port_state != IB_PORT_DOWN;
+	struct vmri_counters counters;
 
 	if (be32_to_cpu(smp->attr_mod) > SOFTIB_PORT)
 		return SOFTIB_MAD_BAD_ATTRIBUTE;
-
-	*info = (struct ib_port_info) {
-		.gid_prefix = cpu_to_be64(attr->gid_prefix),
-		.lid = cpu_to_be16(attr->lid),
-		.sm_lid = cpu_to_be16(attr->sm_lid),
-		.cap_mask = cpu_to_be32(READ_ONCE(dev->port_cap_flags)),
-		.local_port_num = SOFTIB_PORT,
-		.link_width_enabled = IB_WIDTH_4X,
-		.link_width_supported = IB_WIDTH_4X,
-		.link_width_active = IB_WIDTH_4X,
-		.linkspeed_portstate = IB_SPEED_QDR << 4 | attr->port_state,
-		.portphysstate_linkdown = (up ? SOFTIB_PHYS_STATE_LINK_UP :
-						SOFTIB_LINK_DOWN_POLLING) << 4 |
-					  SOFTIB_LINK_DOWN_POLLING,
-		.linkspeedactive_enabled = IB_SPEED_QDR << 4 | IB_SPEED_QDR,
-		.neighbormtu_mastersmsl = attr->mtu << 4,
-		.vlcap_inittype = 1 << 4,
-		.inittypereply_mtucap = IB_MTU_4096,
-		.operationalvl_pei_peo_fpi_fpo = 1 << 4,
-		.guid_cap = 1,
-	};
+	softib_port_info(&port, attr->sm_lid, info);
+	if (!softib_call(dev, VMRI_OP_dev_counters, &counters)) {
+		info->pkey_violations =
+			cpu_to_be16(min_t(u64, counters.pkey_violations,
+					  U16_MAX));
+		info->qkey_violations =
+			cpu_to_be16(min_t(u64, counters.qkey_violations,
+					  U16_MAX));
+	}
 	return 0;
 }
 
-static __be16 softib_get_pkeys(const struct vmri_dev_attr *attr,
-			       struct ib_smp *smp)
+/* All levels go to the one lane that there is, in any port's table. */
+static u16 softib_get_lanes(struct ib_smp *smp)
+{
+	return be32_to_cpu(smp->attr_mod) >> 16 > 4 ?
+	       SOFTIB_MAD_BAD_ATTRIBUTE : 0;
+}
+
+static u16 softib_get_pkeys(const struct vmri_dev_attr *attr,
+			    struct ib_smp *smp)
 {
 	__be16 *pkeys = (__be16 *)smp->data;
 	int i;
@@ -114,8 +95,8 @@ static __be16 softib_get_pkeys(const struct vmri_dev_attr *attr,
 	return 0;
 }
 
-static __be16 softib_get_guids(const struct vmri_dev_attr *attr,
-			       struct ib_smp *smp)
+static u16 softib_get_guids(const struct vmri_dev_attr *attr,
+			    struct ib_smp *smp)
 {
 	__be64 *guids = (__be64 *)smp->data;
 
@@ -126,8 +107,8 @@ static __be16 softib_get_guids(const struct vmri_dev_attr *attr,
 }
 
 /* The fabric has no manager but VMRI, which speaks through each port. */
-static __be16 softib_get_sm_info(const struct vmri_dev_attr *attr,
-				 struct ib_smp *smp)
+static u16 softib_get_sm_info(const struct vmri_dev_attr *attr,
+			      struct ib_smp *smp)
 {
 	struct softib_sm_info *info = (void *)smp->data;
 
@@ -143,7 +124,7 @@ static __be16 softib_get_sm_info(const struct vmri_dev_attr *attr,
 }
 
 /* Fill in smp->data; the status of the response. */
-static __be16 softib_get(struct softib_dev *dev, struct ib_smp *smp)
+static u16 softib_get(struct softib_dev *dev, struct ib_smp *smp)
 {
 	struct vmri_dev_attr attr;
 
@@ -162,6 +143,9 @@ static __be16 softib_get(struct softib_dev *dev, struct ib_smp *smp)
 		return softib_get_pkeys(&attr, smp);
 	case IB_SMP_ATTR_GUID_INFO:
 		return softib_get_guids(&attr, smp);
+	case IB_SMP_ATTR_SL_TO_VL_TABLE:
+	case IB_SMP_ATTR_VL_ARB_TABLE:
+		return softib_get_lanes(smp);
 	case IB_SMP_ATTR_SM_INFO:
 		return softib_get_sm_info(&attr, smp);
 	default:
@@ -169,10 +153,9 @@ static __be16 softib_get(struct softib_dev *dev, struct ib_smp *smp)
 	}
 }
 
-static __be16 softib_answer(struct softib_dev *dev, struct ib_smp *smp)
+static u16 softib_sma_answer(struct softib_dev *dev, struct ib_smp *smp)
 {
-	if (smp->base_version != IB_MGMT_BASE_VERSION ||
-	    smp->class_version != 1)
+	if (smp->class_version != 1)
 		return SOFTIB_MAD_BAD_VERSION;
 	if (smp->method == IB_MGMT_METHOD_SET)
 		return SOFTIB_MAD_BAD_METHOD;
@@ -181,8 +164,15 @@ static __be16 softib_answer(struct softib_dev *dev, struct ib_smp *smp)
 	return softib_get(dev, smp);
 }
 
+/* Of a base version that ib_mad does not know nothing gets here. */
+static bool softib_is_request(const struct ib_mad_hdr *hdr)
+{
+	return hdr->method == IB_MGMT_METHOD_GET ||
+	       hdr->method == IB_MGMT_METHOD_SET;
+}
+
 /*
- * Answer a management packet, if it is for this agent.  Without
+ * Answer a management packet, if it is for one of the agents.  Without
  * IB_MAD_RESULT_REPLY in the result it is for somebody else.  Context: any.
  */
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
@@ -190,20 +180,30 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		       const struct ib_mad *in, struct ib_mad *out,
 		       size_t *out_size, u16 *out_pkey_index)
 {
+	struct softib_dev *dev = to_softib_dev(ibdev);
 	const struct ib_mad_hdr *hdr = &in->mad_hdr;
-	struct ib_smp *smp = (struct ib_smp *)out;
+	u16 status;
 
-	if (hdr->mgmt_class != IB_MGMT_CLASS_SUBN_LID_ROUTED &&
-	    hdr->mgmt_class != IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
-		return IB_MAD_RESULT_SUCCESS;
-	if (hdr->method != IB_MGMT_METHOD_GET &&
-	    hdr->method != IB_MGMT_METHOD_SET)
+	if (!softib_is_request(hdr))
 		return IB_MAD_RESULT_SUCCESS;
 
-	memcpy(smp, in, sizeof(*smp));
-	smp->status = softib_answer(to_softib_dev(ibdev), smp);
-	smp->method = IB_MGMT_METHOD_GET_RESP;
-	if (hdr->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
-		smp->status |= IB_SMP_DIRECTION;
+	memcpy(out, in, sizeof(*out));
+	switch (hdr->mgmt_class) {
+	case IB_MGMT_CLASS_SUBN_LID_ROUTED:
+		status = softib_sma_answer(dev, (void *)out);
+		break;
+	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:
+		status = softib_sma_answer(dev, (void *)out) |
+			 be16_to_cpu(IB_SMP_DIRECTION);
+		break;
+	case IB_MGMT_CLASS_PERF_MGMT:
+		status = softib_pma_answer(dev, (const void *)in, (void *)out);
+		break;
+	default:
+		return IB_MAD_RESULT_SUCCESS;
+	}
+
+	out->mad_hdr.status = cpu_to_be16(status);
+	out->mad_hdr.method = IB_MGMT_METHOD_GET_RESP;
 	return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 }

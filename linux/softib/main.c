@@ -248,12 +248,21 @@ static int __init softib_init(void)
 	if (!xen_domain())
 		return -ENODEV;
 
-	ret = register_reboot_notifier(&softib_reboot_notifier);
+	ret = ib_register_client(&softib_sa_client);
 	if (ret)
 		return ret;
+	ret = register_reboot_notifier(&softib_reboot_notifier);
+	if (ret)
+		goto err_client;
 	ret = xenbus_register_frontend(&softib_driver);
 	if (ret)
-		unregister_reboot_notifier(&softib_reboot_notifier);
+		goto err_notifier;
+	return 0;
+
+err_notifier:
+	unregister_reboot_notifier(&softib_reboot_notifier);
+err_client:
+	ib_unregister_client(&softib_sa_client);
 	return ret;
 }
 module_init(softib_init);
@@ -262,6 +271,7 @@ static void __exit softib_exit(void)
 {
 	unregister_reboot_notifier(&softib_reboot_notifier);
 	xenbus_unregister_driver(&softib_driver);
+	ib_unregister_client(&softib_sa_client);
 }
 module_exit(softib_exit);
 

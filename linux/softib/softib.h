@@ -7,7 +7,8 @@
  *   softib_lifecycle (main.c)	who tears a device down: the backend that closes,
  *				the removal of the driver, or a reboot.
  *   srq->lock			who modifies a shared receive queue.
- *   dev->port_lock		what modify_port and modify_device change.
+ *   dev->port_lock		what modify_port, modify_device and a reset of
+ *				counters change.
  *   cq->resize_lock		a CQ's change of size, command and all.
  *   softib_wq.lock		posting to a queue of the kernel.
  *   cq->lock			polling and arming a queue of the kernel.
@@ -42,11 +43,10 @@
 #include <vmri/vmri.h>
 
 #include "compat.h"
+#include "sa.h"
 
-#define SOFTIB_PORT		1
 #define SOFTIB_MAX_EQS		8
 #define SOFTIB_EQ_LOG2_ENTRIES	8
-#define SOFTIB_VENDOR_ID	0x5853		/* Xen's, as of its PCI device */
 #define SOFTIB_QPN_NONE		U32_MAX
 
 /* Results of commands that have ended before their caller looks for them. */
@@ -64,6 +64,15 @@ struct softib_commands {
 	} done[SOFTIB_MAX_COMMANDS];
 };
 
+/* Counters of VMRI that the performance management agent tells. */
+struct softib_pma {
+	u64 tx_msgs;
+	u64 tx_bytes;
+	u64 rx_msgs;
+	u64 rx_bytes;
+	u64 ud_drops;
+};
+
 struct softib_dev {
 	struct ib_device ibdev;
 	struct xenbus_device *xdev;
@@ -73,8 +82,9 @@ struct softib_dev {
 	struct srcu_struct calls;	/* hypercalls that are under way */
 	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */
 
-	spinlock_t port_lock;		/* port_cap_flags, the node's description */
+	spinlock_t port_lock;		/* the node's description, and all up to wq */
 	u32 port_cap_flags;
+	struct softib_pma pma;		/* when they were reset */
 
 	struct workqueue_struct *wq;	/* QPs' events and the rest of their runs */
 	struct xarray cqs;		/* handle -> struct softib_cq.ref */
@@ -293,7 +303,6 @@ static inline struct softib_qp *to_softib_qp(struct ib_qp *ibqp)
  * never wait; softib_command() and softib_destroy() may sleep.
  */
 int softib_version(unsigned int hypercall, struct vmri_version *version);
-int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg);
 int softib_schedule(struct softib_dev *dev, u32 qpn);
 int softib_srq_schedule(struct softib_dev *dev, u32 handle);
 int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
@@ -305,6 +314,15 @@ void softib_command_done(struct softib_dev *dev, const struct vmri_event *ev);
 
 /* device.c */
 int softib_device_register(struct softib_dev *dev);
+bool softib_owns(const struct ib_device *ibdev);
+
+/* pma.c */
+struct ib_pma_mad;
+u16 softib_pma_answer(struct softib_dev *dev, const struct ib_pma_mad *in,
+		      struct ib_pma_mad *out);
+
+/* sa.c */
+extern struct ib_client softib_sa_client;
 
 /* eq.c */
 int softib_eqs_create(struct softib_dev *dev);

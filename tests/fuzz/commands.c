@@ -350,7 +350,7 @@ long call_group(struct actor *a, struct input *in)
     };
     struct vmri_mcg arg = {
         .mlid = mlid < 7 ? VMRI_MLID_MIN + mlid : 0, .pkey = 0xffff, .qkey = FUZZ_QKEY, .mtu = 5, .rate = 3,
-        .create = take_of(in, 2),
+        .create = take_of(in, 2), .join = VMRI_JOIN_FULL,
     };
 
     fuzz_mgid(member.mgid, group);

@@ -19,7 +19,8 @@ static const uint16_t commands[] = {
     VMRI_OP_mw_alloc, VMRI_OP_mw_free, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_ctl_attach,
     VMRI_OP_ctl_detach, VMRI_OP_ctl_list, VMRI_OP_ctl_limits,
-    VMRI_OP_ctl_stats, VMRI_OP_ctl_port, VMRI_OP_ctl_dump,
+    VMRI_OP_ctl_stats, VMRI_OP_ctl_port, VMRI_OP_ctl_dump, VMRI_OP_mcg_query,
+    VMRI_OP_dev_describe, VMRI_OP_port_query,
 };
 
 static unsigned int take_command(struct input *in)

@@ -12,6 +12,7 @@ static inline struct vmri_mcg group_arg(uint32_t n, uint16_t mlid)
         .mgid = { 0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [12] = (uint8_t)(n >> 24),
                   (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n },
         .mlid = mlid,
+        .join = VMRI_JOIN_FULL,
     };
 
     return arg;

@@ -359,6 +359,44 @@ TEST(ud_management_queues)
     cq_expect_none(p.qb->rcq);
 }
 
+/* QP0 hears itself, whatever the port's state and key, and nobody else. */
+TEST(ud_subnet_management_to_oneself)
+{
+    struct guest_qp_opts mad = { .type = VMRI_QPT_GSI, .kernel = true };
+    struct pair p = pair_new(&ud, NULL);
+    struct guest_wr wr = ud_wr(&p, 1, 0, 256);
+    struct guest_qp *smi = qp_prepare(p.a, &mad);
+    struct vmri_sge sge = mr_sge(&p.ma, 5000, 300);
+    struct vmri_ctl_port port = {
+        .domid = 1, .mask = VMRI_PORTA_STATE | VMRI_PORTA_PKEY,
+        .state = VMRI_PORT_INIT, .pkeys = { 0x7fff },
+    };
+
+    smi->arg.type = VMRI_QPT_SMI;
+    CHECK_EQ(try_qp(smi), 0);
+    qp_connect(smi, smi, NULL);
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_port, &port, sizeof(port)), 0);
+    fill_pattern(p.ma.mem, 256, 4);
+    qp_recv(smi, 2, &sge, 1);
+    p.qa = smi;
+    wr.to = smi;
+    pair_send(&p, &wr);
+    cq_expect(smi->scq, 1, 0);
+    cq_expect(smi->rcq, 2, 0);
+    CHECK_EQ(match_pattern(p.ma.mem + 5000 + GRH, 256, 4, 0), 256);
+
+    /* A datagram of another queue pair of the device does not come in. */
+    port.mask = VMRI_PORTA_STATE;
+    port.state = VMRI_PORT_ACTIVE;
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_port, &port, sizeof(port)), 0);
+    p.qa = guest_qp(p.a, &ud);
+    qp_connect(p.qa, p.qa, NULL);
+    qp_recv(smi, 3, &sge, 1);
+    pair_send(&p, &wr);
+    cq_expect(p.qa->scq, 1, 0);
+    cq_expect_none(smi->rcq);
+}
+
 /* To oneself. */
 TEST(ud_loopback)
 {

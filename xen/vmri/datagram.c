@@ -46,11 +46,16 @@ static void make_grh(const struct vmri_qp *qp, const struct vmri_av *av,
     memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
 }
 
-/* Under peer->lock.  Nothing ever comes in for QP0. */
-static bool takes_datagrams(const struct vmri_qp *peer)
+/* Under peer->lock.  QP0 takes what QP0 sends, and nothing else. */
+static bool takes_datagrams(const struct vmri_qp *qp,
+                            const struct vmri_qp *peer)
 {
-    return (peer->type == VMRI_QPT_UD || peer->type == VMRI_QPT_GSI) &&
-           (peer->rq.hdr || peer->srq) && peer->attr.state >= VMRI_QPS_RTR &&
+    const bool type_ok = qp->type == VMRI_QPT_SMI
+                         ? peer->type == VMRI_QPT_SMI
+                         : peer->type == VMRI_QPT_UD ||
+                           peer->type == VMRI_QPT_GSI;
+
+    return type_ok && (peer->rq.hdr || peer->srq) && peer->attr.state >= VMRI_QPS_RTR &&
            peer->attr.state <= VMRI_QPS_SQE;
 }
 
@@ -65,7 +70,7 @@ static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
     int rc = 0;
 
     env_lock(&peer->lock);
-    if ( takes_datagrams(peer) )
+    if ( takes_datagrams(qp, peer) )
     {
         if ( qkey != peer->attr.qkey )
             vmri_count(peer->dev, qkey_violations, 1);
@@ -202,11 +207,24 @@ static bool source_there(struct vmri_qp *qp)
     return false;
 }
 
+/*
+ * Does a datagram get there?  Subnet management packets do not leave the
+ * device, but go whatever the port's state is: that is what they manage.
+ */
+static bool reaches(struct vmri_qp *qp, struct vmri_dev *dev)
+{
+    if ( qp->type == VMRI_QPT_SMI )
+        return dev == qp->dev;
+
+    return vmri_fabric_joins(qp, dev) && env_domain_running(dev->domain) &&
+           vmri_port_reaches(qp->dev, dev);
+}
+
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
-    struct vmri_dev *dev = NULL;
     struct vmri_qp *peer = NULL;
+    struct vmri_dev *dev;
     enum vmri_step rc = VMRI_STEP_DONE;
 
     if ( !source_there(qp) )
@@ -217,11 +235,8 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
 
     vmri_spend(budget, wqe->length);
 
-    /* Subnet management packets do not leave the domain. */
-    if ( qp->type != VMRI_QPT_SMI )
-        dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
-    if ( dev && vmri_fabric_joins(qp, dev) &&
-         env_domain_running(dev->domain) && vmri_port_reaches(qp->dev, dev) )
+    dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
+    if ( dev && reaches(qp, dev) )
         peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
 
     if ( peer )

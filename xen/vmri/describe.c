@@ -200,7 +200,7 @@ static int describe_group(struct vmri_dev *dev, struct vmri_ctl_dump *to)
         to->handle = m->group->attr.mlid;
         to->users = m->group->users;
         memcpy(to->u.mcg.mgid, m->group->attr.mgid, sizeof(to->u.mcg.mgid));
-        to->u.mcg.joined = m->joined;
+        to->u.mcg.joined = !!m->joined;
         to->u.mcg.qps = m->qps;
         ret = 0;
         break;

@@ -10,7 +10,6 @@
 #include "internal.h"
 
 #define CLOSE_MAX           32      /* objects that one call destroys */
-#define MTU_4096            5
 
 /*
  * The EUI-64 of a locally administered number of the Xen project's, which has
@@ -441,6 +440,7 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     if ( !ret )
     {
         env_store(&dev->in_use, false);
+        vmri_port_forget(dev);
         env_store(&dev->closing, false);
     }
     env_unlock(&dev->lock);
@@ -475,7 +475,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .sm_lid = vmri_port_sm_lid(dev),
         .max_pkeys = VMRI_MAX_PKEYS,
         .port_state = env_load(&dev->port.state),
-        .mtu = MTU_4096,
+        .mtu = VMRI_MTU_CODE,
         .max_pd = most(dev, VMRI_RES_PD),
         .max_eq = most(dev, VMRI_RES_EQ),
         .max_cq = most(dev, VMRI_RES_CQ),

@@ -114,6 +114,18 @@ struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid)
     return vmri_table_get(&f->lids, lid);
 }
 
+struct vmri_dev *vmri_fabric_peer_from(struct vmri_fabric *f, uint32_t lid)
+{
+    struct vmri_dev *dev = NULL;
+    uint32_t found;
+
+    /* What the walk sees may go at once; what is then got may not. */
+    while ( !dev && vmri_table_next(&f->lids, &lid, &found) )
+        dev = vmri_fabric_peer(f, found);
+
+    return dev;
+}
+
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev)
 {
     struct vmri_dev *found = vmri_fabric_peer(f, env_load(&dev->lid));

@@ -11,6 +11,8 @@ union args {
     struct vmri_dev_create dev_create;
     struct vmri_dev_attr dev_attr;
     struct vmri_counters counters;
+    struct vmri_dev_describe dev_describe;
+    struct vmri_port_query port_query;
     struct vmri_eq_create eq_create;
     struct vmri_cq_create cq_create;
     struct vmri_cq_resize cq_resize;
@@ -21,6 +23,7 @@ union args {
     struct vmri_qp_modify qp_modify;
     struct vmri_mcg mcg;
     struct vmri_mcg_qp mcg_qp;
+    struct vmri_mcg_query mcg_query;
     struct vmri_mr_register mr_register;
     struct vmri_mr_reregister mr_reregister;
     struct vmri_mr_alloc mr_alloc;
@@ -40,6 +43,7 @@ static const struct command {
     { VMRI_OP_dev_destroy, 0, 0 },
     { VMRI_OP_dev_query, sizeof(struct vmri_dev_attr), OUT },
     { VMRI_OP_dev_counters, sizeof(struct vmri_counters), OUT },
+    { VMRI_OP_dev_describe, sizeof(struct vmri_dev_describe), IN },
     { VMRI_OP_pd_create, sizeof(struct vmri_object), IN | OUT },
     { VMRI_OP_pd_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_xrcd_create, sizeof(struct vmri_object), IN | OUT },
@@ -62,6 +66,8 @@ static const struct command {
     { VMRI_OP_mcg_destroy, sizeof(struct vmri_mcg), IN },
     { VMRI_OP_mcg_attach, sizeof(struct vmri_mcg_qp), IN },
     { VMRI_OP_mcg_detach, sizeof(struct vmri_mcg_qp), IN },
+    { VMRI_OP_mcg_query, sizeof(struct vmri_mcg_query), IN | OUT },
+    { VMRI_OP_port_query, sizeof(struct vmri_port_query), IN | OUT },
     { VMRI_OP_mr_register, sizeof(struct vmri_mr_register), IN | OUT },
     { VMRI_OP_mr_deregister, sizeof(struct vmri_object), IN },
     { VMRI_OP_mr_reregister, sizeof(struct vmri_mr_reregister), IN | OUT },
@@ -138,6 +144,8 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
     case VMRI_OP_dev_counters:
         vmri_counters_get(dev, &args->counters);
         return 0;
+    case VMRI_OP_dev_describe:
+        return vmri_port_describe(dev, &args->dev_describe);
     case VMRI_OP_pd_create:
         return vmri_pd_create(dev, &args->object);
     case VMRI_OP_xrcd_create:
@@ -168,6 +176,10 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_mcg_attach(dev, &args->mcg_qp);
     case VMRI_OP_mcg_detach:
         return vmri_mcg_detach(dev, &args->mcg_qp);
+    case VMRI_OP_mcg_query:
+        return vmri_mcg_query(dev, &args->mcg_query);
+    case VMRI_OP_port_query:
+        return vmri_port_query(dev, &args->port_query);
     case VMRI_OP_mr_register:
         return vmri_mr_register(dev, &args->mr_register, state);
     case VMRI_OP_mr_reregister:

@@ -85,6 +85,7 @@
 #define VMRI_MAX_WR     (1U << VMRI_MAX_WR_SHIFT)
 #define VMRI_MAX_RD_ATOMIC  128
 #define VMRI_MTU        4096U
+#define VMRI_MTU_CODE   5               /* IBTA's for that */
 #define VMRI_GRH        40U
 #define VMRI_MAX_REGION 8193U           /* frames of one queue */
 #define VMRI_MAX_INDIRECT_SHIFT 20      /* entries of an indirect list */
@@ -369,6 +370,8 @@ int vmri_fabric_move(struct vmri_fabric *f, struct vmri_dev *dev,
                      uint16_t lid);
 /* The device with a LID, with a reference, or NULL. */
 struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
+/* The one with the lowest LID from `lid` on, with a reference, or NULL. */
+struct vmri_dev *vmri_fabric_peer_from(struct vmri_fabric *f, uint32_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
 /* The same for a device that cannot be freed meanwhile: false if hidden. */
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);

@@ -252,20 +252,56 @@ static bool attributes_valid(const struct vmri_mcg *arg)
            arg->packet_life < 64 && arg->scope < 16;
 }
 
+/* The ways to be a member that a command names. */
+static bool join_valid(const struct vmri_mcg *arg)
+{
+    return arg->join && !(arg->join & ~VMRI_JOIN_ALL) && !arg->reserved;
+}
+
 static int check_create(const struct vmri_mcg *arg)
 {
     if ( !mgid_valid(arg->mgid) || (arg->mlid && !mlid_valid(arg->mlid)) ||
-         arg->create > 1 || (arg->create && !attributes_valid(arg)) )
+         arg->create > 1 || (arg->create && !attributes_valid(arg)) ||
+         !join_valid(arg) )
         return -EINVAL;
 
     return 0;
+}
+
+/*
+ * The broadcast group of each of the port's partitions is there for who joins
+ * (RFC 4391, 4): ff1S:401b:PKEY::ffff:ffff, S being the scope.
+ */
+static bool names_broadcast(const struct vmri_dev *dev, const uint8_t mgid[16])
+{
+    static const uint8_t rest[10] = { [6] = 0xff, 0xff, 0xff, 0xff };
+    const uint16_t pkey = mgid[4] << 8 | mgid[5];
+
+    return mgid[0] == 0xff && (mgid[1] & 0xf0) == 0x10 && mgid[2] == 0x40 &&
+           mgid[3] == 0x1b && (pkey & 0x8000) &&
+           !memcmp(mgid + 6, rest, sizeof(rest)) &&
+           vmri_port_in_partition(dev, pkey);
+}
+
+static void set_broadcast(struct vmri_mcg *arg)
+{
+    arg->pkey = arg->mgid[4] << 8 | arg->mgid[5];
+    arg->qkey = VMRI_BROADCAST_QKEY;
+    arg->flow_label = 0;
+    arg->mtu = VMRI_BROADCAST_MTU;
+    arg->rate = VMRI_BROADCAST_RATE;
+    arg->sl = 0;
+    arg->traffic_class = 0;
+    arg->hop_limit = 0;
+    arg->packet_life = VMRI_BROADCAST_LIFE;
+    arg->scope = arg->mgid[1] & 0xf;
 }
 
 /* The first member gives the group its attributes, the others get them. */
 static void join(struct vmri_membership *m, struct vmri_mcg *arg)
 {
     struct vmri_mcg *attr = &m->group->attr;
-    const uint8_t create = arg->create;
+    const uint8_t create = arg->create, states = arg->join;
     const uint16_t mlid = attr->mlid;
 
     if ( !attr->members )
@@ -273,12 +309,17 @@ static void join(struct vmri_membership *m, struct vmri_mcg *arg)
         *attr = *arg;
         attr->mlid = mlid;
         attr->members = 0;
+        attr->create = 0;
+        attr->join = 0;
     }
 
-    m->joined = true;
-    attr->members++;
+    if ( !m->joined )
+        attr->members++;
+    m->joined |= states;
     *arg = *attr;
     arg->create = create;
+    arg->join = states;
+    arg->joined = m->joined;
 }
 
 int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
@@ -295,13 +336,15 @@ int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
 
     /* A group of listeners alone has no attributes to join with. */
     g = group_find(f, arg->mgid);
-    if ( !arg->create && (!g || !g->attr.members) )
+    if ( names_broadcast(dev, arg->mgid) && !arg->create )
+        set_broadcast(arg);
+    else if ( !arg->create && (!g || !g->attr.members) )
         ret = -ENOENT;
-    else
+    if ( !ret )
         ret = membership_get(dev, arg->mgid, arg->mlid, &m);
     if ( !ret )
     {
-        if ( m->joined )
+        if ( m->joined & arg->join )
             ret = -EEXIST;
         else
             join(m, arg);
@@ -312,9 +355,13 @@ int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
     return ret;
 }
 
-static void leave(struct vmri_dev *dev, struct vmri_membership *m)
+static void leave(struct vmri_dev *dev, struct vmri_membership *m,
+                  uint8_t states)
 {
-    m->joined = false;
+    m->joined &= ~states;
+    if ( m->joined )
+        return;
+
     m->group->attr.members--;
     membership_put(dev, m);
 }
@@ -325,17 +372,17 @@ int vmri_mcg_destroy(struct vmri_dev *dev, const struct vmri_mcg *arg)
     struct vmri_membership *m;
     int ret = 0;
 
-    if ( !mgid_valid(arg->mgid) )
+    if ( !mgid_valid(arg->mgid) || !join_valid(arg) )
         return -EINVAL;
 
     env_lock(&f->mcg_lock);
     m = membership_find(dev, arg->mgid);
-    if ( !m || !m->joined )
+    if ( !m || (m->joined & arg->join) != arg->join )
         ret = -ENOENT;
     else if ( arg->mlid && arg->mlid != m->group->attr.mlid )
         ret = -EINVAL;
     else
-        leave(dev, m);
+        leave(dev, m, arg->join);
     env_unlock(&f->mcg_lock);
 
     return ret;
@@ -354,13 +401,73 @@ unsigned int vmri_mcg_leave(struct vmri_dev *dev, unsigned int max)
             break;
         if ( m->joined )
         {
-            leave(dev, m);
+            leave(dev, m, VMRI_JOIN_ALL);
             n++;
         }
     }
     env_unlock(&f->mcg_lock);
 
     return n;
+}
+
+/* ---- queries ---- */
+
+/* The group that a query names, if it has members.  By fabric->mcg_lock. */
+static struct vmri_group *queried(struct vmri_fabric *f,
+                                  const struct vmri_mcg_query *arg)
+{
+    uint32_t index, handle;
+    struct vmri_group *g;
+
+    if ( arg->flags & VMRI_MCG_BY_MGID )
+    {
+        g = group_find(f, arg->group.mgid);
+        return g && g->attr.members ? g : NULL;
+    }
+
+    index = mlid_valid(arg->group.mlid) ? mlid_index(arg->group.mlid)
+            : arg->group.mlid < VMRI_MLID_MIN ? 0 : VMRI_MLIDS;
+    do {
+        g = vmri_table_next(&f->mlids, &index, &handle);
+    } while ( g && !g->attr.members );
+
+    return g;
+}
+
+/* How a device is in a group.  By fabric->mcg_lock. */
+static uint8_t joined(struct vmri_dev *dev, const struct vmri_group *g)
+{
+    const struct vmri_membership *m = membership_find(dev, g->attr.mgid);
+
+    return m ? m->joined : 0;
+}
+
+int vmri_mcg_query(struct vmri_dev *dev, struct vmri_mcg_query *arg)
+{
+    struct vmri_fabric *f = dev->fabric;
+    struct vmri_dev *peer = NULL;
+    const struct vmri_group *g;
+
+    if ( (arg->flags & ~VMRI_MCG_BY_MGID) || arg->reserved0 ||
+         arg->reserved1 || ((arg->flags & VMRI_MCG_BY_MGID) &&
+                            !mgid_valid(arg->group.mgid)) )
+        return -EINVAL;
+
+    env_lock(&f->mcg_lock);
+    g = queried(f, arg);
+    if ( g )
+    {
+        arg->group = g->attr;
+        if ( arg->lid )
+            peer = vmri_fabric_peer(f, arg->lid);
+        if ( !arg->lid || peer )
+            arg->group.joined = joined(peer ?: dev, g);
+        if ( peer )
+            vmri_fabric_peer_put(peer);
+    }
+    env_unlock(&f->mcg_lock);
+
+    return g ? 0 : -ENOENT;
 }
 
 /* ---- queue pairs ---- */

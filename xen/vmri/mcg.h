@@ -32,7 +32,7 @@ struct vmri_group {
 struct vmri_membership {
     struct list_head list;      /* in dev->memberships */
     struct vmri_group *group;
-    bool joined;
+    uint8_t joined;             /* VMRI_JOIN_*: as a member */
     uint32_t qps;               /* attached */
 };
 
@@ -47,6 +47,8 @@ struct vmri_attachment {
 
 int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg);
 int vmri_mcg_destroy(struct vmri_dev *dev, const struct vmri_mcg *arg);
+/* A group of the device's fabric that has members, and who is one. */
+int vmri_mcg_query(struct vmri_dev *dev, struct vmri_mcg_query *arg);
 int vmri_mcg_attach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg);
 int vmri_mcg_detach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg);
 /* Detach a QP that is being destroyed, and to which nobody refers. */

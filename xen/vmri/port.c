@@ -60,6 +60,14 @@ bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
     const uint16_t pkey = pkey_at(&from->dev->port, of);
     unsigned int i = env_load(&to->attr.pkey_index), end = i + 1;
 
+    /* What a device says to itself in the matter of its management. */
+    if ( from->dev == to->dev &&
+         (to->type == VMRI_QPT_GSI || to->type == VMRI_QPT_SMI) )
+    {
+        *index = of < VMRI_MAX_PKEYS ? of : 0;
+        return true;
+    }
+
     if ( to->type == VMRI_QPT_GSI )
     {
         i = 0;
@@ -74,6 +82,18 @@ bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
         }
 
     vmri_count(to->dev, pkey_violations, 1);
+
+    return false;
+}
+
+bool vmri_port_in_partition(const struct vmri_dev *dev, uint16_t pkey)
+{
+    unsigned int i;
+
+    for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
+        if ( (pkey & ~PKEY_FULL) &&
+             !((pkey_at(&dev->port, i) ^ pkey) & ~PKEY_FULL) )
+            return true;
 
     return false;
 }
@@ -136,6 +156,82 @@ void vmri_port_event(struct vmri_dev *dev, unsigned int type)
         vmri_event_raise(port->eq, &port->source, type);
     }
     env_unlock(&dev->lock);
+}
+
+/* ---- what ports tell of each other ---- */
+
+int vmri_port_describe(struct vmri_dev *dev,
+                       const struct vmri_dev_describe *arg)
+{
+    int ret = -ENODEV;
+
+    if ( arg->reserved )
+        return -EINVAL;
+
+    env_lock(&dev->lock);
+    if ( dev->in_use && !dev->closing )
+    {
+        dev->port.text = *arg;
+        ret = 0;
+    }
+    env_unlock(&dev->lock);
+
+    return ret;
+}
+
+void vmri_port_forget(struct vmri_dev *dev)
+{
+    memset(&dev->port.text, 0, sizeof(dev->port.text));
+}
+
+/* The next one that XSM lets the device's domain know of, or NULL. */
+static struct vmri_dev *next_port(const struct vmri_dev *dev, uint32_t lid)
+{
+    struct vmri_dev *peer;
+
+    while ( (peer = vmri_fabric_peer_from(dev->fabric, lid)) != NULL &&
+            peer->domain != dev->domain &&
+            env_may_connect(dev->domain, peer->domain) )
+    {
+        lid = peer->lid + 1;
+        vmri_fabric_peer_put(peer);
+    }
+
+    return peer;
+}
+
+static void tell(struct vmri_dev *dev, struct vmri_port_query *arg)
+{
+    unsigned int i;
+
+    *arg = (struct vmri_port_query){
+        .lid = dev->lid,
+        .state = env_load(&dev->port.state),
+        .mtu = VMRI_MTU_CODE,
+        .guid = dev->guid,
+        .gid_prefix = env_load(&dev->port.gid_prefix),
+    };
+    for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
+        arg->pkeys[i] = env_load(&dev->port.pkeys[i]);
+
+    env_lock(&dev->lock);
+    arg->cap_mask = dev->port.text.cap_mask;
+    memcpy(arg->node_desc, dev->port.text.node_desc, sizeof(arg->node_desc));
+    env_unlock(&dev->lock);
+}
+
+int vmri_port_query(struct vmri_dev *dev, struct vmri_port_query *arg)
+{
+    struct vmri_dev *peer;
+
+    peer = next_port(dev, arg->lid);
+    if ( !peer )
+        return -ENOENT;
+
+    tell(peer, arg);
+    vmri_fabric_peer_put(peer);
+
+    return 0;
 }
 
 /* ---- control, under vmri_control_lock ---- */

@@ -17,6 +17,7 @@ struct vmri_port {
     uint16_t sm_lid;            /* 0: the port's own LID */
     uint64_t gid_prefix;
     uint16_t pkeys[VMRI_MAX_PKEYS];
+    struct vmri_dev_describe text;  /* by dev->lock: what the guest says */
     struct vmri_eq *eq;         /* by dev->lock: gets the events; or NULL */
     struct vmri_source source;  /* by eq->lock */
 };
@@ -33,6 +34,14 @@ int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq);
 void vmri_port_unbind(struct vmri_dev *dev, struct vmri_eq *eq);
 /* Raise an event of the port or the device, if there is an EQ for it. */
 void vmri_port_event(struct vmri_dev *dev, unsigned int type);
+/* Is the port a member of the partition, full or limited? */
+bool vmri_port_in_partition(const struct vmri_dev *dev, uint16_t pkey);
+/* What others are to be told of it, and what is told of a port to others. */
+int vmri_port_describe(struct vmri_dev *dev,
+                       const struct vmri_dev_describe *arg);
+/* It is no longer in use; under dev->lock. */
+void vmri_port_forget(struct vmri_dev *dev);
+int vmri_port_query(struct vmri_dev *dev, struct vmri_port_query *arg);
 uint16_t vmri_port_sm_lid(const struct vmri_dev *dev);
 /*
  * Does a packet get from one device to another of the same fabric, or into the
