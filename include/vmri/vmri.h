@@ -567,14 +567,15 @@ VMRI_ASSERT_SIZE(vmri_mw_alloc, 16);
  * with `create`, of a new one that has those given and, for mlid 0, a free
  * MLID.  The group goes with its last member and attached QP.
  * A group to which only queue pairs are attached has no attributes, so it can
- * be joined with `create` only.  IPoIB's broadcast group of the port's own
- * partition (RFC 4391, 4) needs no creator: it has the attributes that
- * VMRI_BROADCAST_* name.  A group has one MLID and an MLID one group.
+ * be joined with `create` only.  IPoIB's broadcast group of a partition (RFC 4391,
+ * 4) needs no creator: it has the attributes that VMRI_BROADCAST_* name, whatever
+ * is given.  A group has one MLID and an MLID one group.
  * A device is a member in one to four ways, the bits of IBTA's JoinState (15.2.5.17);
  * mcg_destroy takes those away that are named, and the membership with the last.
  * -ENOENT: there is none, or it is no member in that way; -EINVAL: it has
  * another MLID, no multicast GID, or a value out of range; -EBUSY: another group
- * has this MLID; -EEXIST from mcg_create: a member in that way already.
+ * has this MLID; -EPERM: it is of a partition that the port is not in; -EEXIST
+ * from mcg_create: a member in that way already.
  */
 struct vmri_mcg {
 	uint8_t mgid[16];		/* IN: network order */

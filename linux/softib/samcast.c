@@ -281,6 +281,7 @@ static u16 softib_member_status(int err)
 	switch (err) {
 	case 0:
 		return 0;
+	case -EPERM:
 	case -EINVAL:
 	case -ENOENT:
 	case -EEXIST:

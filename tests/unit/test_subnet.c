@@ -116,6 +116,22 @@ TEST(subnet_ports_that_xsm_hides)
     CHECK_EQ(query_port(b, (uint16_t)(b->lid + 1), &port), -ENOENT);
 }
 
+TEST(subnet_members_that_xsm_hides)
+{
+    struct guest *a = guest_new(1), *b = guest_new(2);
+    struct vmri_mcg group = group_new_arg(1, 0);
+    struct vmri_mcg_query q;
+
+    CHECK_EQ(group_join(b, &group), 0);
+    CHECK_EQ(query_group(a, &group, VMRI_MCG_BY_MGID, b->lid, &q), 0);
+    CHECK_EQ(q.group.joined, VMRI_JOIN_FULL);
+    env_test_silo(b->domain);
+    CHECK_EQ(query_group(a, &group, VMRI_MCG_BY_MGID, b->lid, &q), 0);
+    CHECK_EQ(q.group.joined, 0);
+    CHECK_EQ(query_group(b, &group, VMRI_MCG_BY_MGID, b->lid, &q), 0);
+    CHECK_EQ(q.group.joined, VMRI_JOIN_FULL);
+}
+
 /* ---- groups ---- */
 
 TEST(subnet_group_is_joined_in_several_ways)
@@ -226,14 +242,14 @@ TEST(subnet_broadcast_group_is_there)
 
     /* Of a partition that the port is not in; not quite a broadcast group. */
     again = broadcast(0x8012);
-    CHECK_EQ(group_join(b, &again), -ENOENT);
+    CHECK_EQ(group_join(b, &again), -EPERM);
     CHECK_EQ(dom0_call(VMRI_OP_ctl_port, &port, sizeof(port)), 0);
     CHECK_EQ(group_join(b, &again), 0);
     CHECK_EQ(again.pkey, 0x8012);
     again = broadcast(0x0012);
     CHECK_EQ(group_join(b, &again), -ENOENT);
     again = broadcast(0x8000);
-    CHECK_EQ(group_join(b, &again), -ENOENT);
+    CHECK_EQ(group_join(b, &again), -EPERM);
     again = broadcast(0xffff);
     again.mgid[15] = 0xfe;
     CHECK_EQ(group_join(b, &again), -ENOENT);
@@ -241,7 +257,7 @@ TEST(subnet_broadcast_group_is_there)
     again.mgid[3] = 0x1c;
     CHECK_EQ(group_join(b, &again), -ENOENT);
 
-    /* One who creates it after all says how. */
+    /* Who creates it after all does not say how. */
     CHECK_EQ(group_leave(a, &group), 0);
     again = broadcast(0xffff);
     CHECK_EQ(group_leave(b, &again), 0);
@@ -249,5 +265,27 @@ TEST(subnet_broadcast_group_is_there)
     memcpy(again.mgid, group.mgid, sizeof(again.mgid));
     again.qkey = 5;
     CHECK_EQ(group_join(a, &again), 0);
-    CHECK_EQ(again.qkey, 5);
+    CHECK_EQ(again.qkey, VMRI_BROADCAST_QKEY);
+    again = group_new_arg(1, 0);
+    group = broadcast(0x8013);
+    memcpy(again.mgid, group.mgid, sizeof(again.mgid));
+    CHECK_EQ(group_join(a, &again), -EPERM);
+}
+
+TEST(subnet_group_of_another_partition)
+{
+    struct guest *a = guest_new(1), *b = guest_new(2);
+    struct vmri_mcg group = group_new_arg(1, 0), again;
+    struct vmri_ctl_port port = {
+        .domid = 2, .mask = VMRI_PORTA_PKEY, .pkeys = { 0xffff, 0x0012 },
+    };
+
+    group.pkey = 0x8012;
+    CHECK_EQ(group_join(b, &group), -EPERM);
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_port, &port, sizeof(port)), 0);
+    CHECK_EQ(group_join(b, &group), 0);
+    again = group_arg(1, 0);
+    CHECK_EQ(group_join(a, &again), -EPERM);
+    again = group_new_arg(1, 0);
+    CHECK_EQ(group_join(a, &again), -EPERM);
 }

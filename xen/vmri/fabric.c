@@ -139,6 +139,12 @@ bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev)
     return found;
 }
 
+bool vmri_fabric_shows(const struct vmri_dev *dev, const struct vmri_dev *peer)
+{
+    return dev->domain == peer->domain ||
+           !env_may_connect(dev->domain, peer->domain);
+}
+
 bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to)
 {
     if ( qp->dev->domain == to->domain || qp->joined == to->life )

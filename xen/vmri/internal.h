@@ -373,6 +373,8 @@ struct vmri_dev *vmri_fabric_peer(struct vmri_fabric *f, uint16_t lid);
 /* The one with the lowest LID from `lid` on, with a reference, or NULL. */
 struct vmri_dev *vmri_fabric_peer_from(struct vmri_fabric *f, uint32_t lid);
 void vmri_fabric_peer_put(struct vmri_dev *peer);
+/* Does XSM let the device's domain know of one of its fabric? */
+bool vmri_fabric_shows(const struct vmri_dev *dev, const struct vmri_dev *peer);
 /* The same for a device that cannot be freed meanwhile: false if hidden. */
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);
 /*

@@ -269,23 +269,22 @@ static int check_create(const struct vmri_mcg *arg)
 }
 
 /*
- * The broadcast group of each of the port's partitions is there for who joins
- * (RFC 4391, 4): ff1S:401b:PKEY::ffff:ffff, S being the scope.
+ * The partition whose broadcast group a MGID names, or 0 (RFC 4391, 4):
+ * ff1S:401b:PKEY::ffff:ffff, S being the scope.
  */
-static bool names_broadcast(const struct vmri_dev *dev, const uint8_t mgid[16])
+static uint16_t broadcast_pkey(const uint8_t mgid[16])
 {
     static const uint8_t rest[10] = { [6] = 0xff, 0xff, 0xff, 0xff };
     const uint16_t pkey = mgid[4] << 8 | mgid[5];
 
     return mgid[0] == 0xff && (mgid[1] & 0xf0) == 0x10 && mgid[2] == 0x40 &&
            mgid[3] == 0x1b && (pkey & 0x8000) &&
-           !memcmp(mgid + 6, rest, sizeof(rest)) &&
-           vmri_port_in_partition(dev, pkey);
+           !memcmp(mgid + 6, rest, sizeof(rest)) ? pkey : 0;
 }
 
-static void set_broadcast(struct vmri_mcg *arg)
+static void set_broadcast(struct vmri_mcg *arg, uint16_t pkey)
 {
-    arg->pkey = arg->mgid[4] << 8 | arg->mgid[5];
+    arg->pkey = pkey;
     arg->qkey = VMRI_BROADCAST_QKEY;
     arg->flow_label = 0;
     arg->mtu = VMRI_BROADCAST_MTU;
@@ -295,6 +294,30 @@ static void set_broadcast(struct vmri_mcg *arg)
     arg->hop_limit = 0;
     arg->packet_life = VMRI_BROADCAST_LIFE;
     arg->scope = arg->mgid[1] & 0xf;
+}
+
+/*
+ * What the group is that there is, or is to be.  A broadcast group is there for
+ * whoever joins, and nobody makes it another; one of listeners alone has no
+ * attributes to join with.
+ */
+static int choose_attributes(const struct vmri_dev *dev,
+                             const struct vmri_group *g, struct vmri_mcg *arg)
+{
+    const uint16_t broadcast = broadcast_pkey(arg->mgid);
+    uint16_t pkey = arg->pkey;
+
+    if ( broadcast )
+    {
+        set_broadcast(arg, broadcast);
+        pkey = broadcast;
+    }
+    else if ( g && g->attr.members )
+        pkey = g->attr.pkey;
+    else if ( !arg->create )
+        return -ENOENT;
+
+    return vmri_port_in_partition(dev, pkey) ? 0 : -EPERM;
 }
 
 /* The first member gives the group its attributes, the others get them. */
@@ -325,7 +348,6 @@ static void join(struct vmri_membership *m, struct vmri_mcg *arg)
 int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
 {
     struct vmri_fabric *f = dev->fabric;
-    const struct vmri_group *g;
     struct vmri_membership *m;
     int ret = check_create(arg);
 
@@ -334,12 +356,7 @@ int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
 
     env_lock(&f->mcg_lock);
 
-    /* A group of listeners alone has no attributes to join with. */
-    g = group_find(f, arg->mgid);
-    if ( names_broadcast(dev, arg->mgid) && !arg->create )
-        set_broadcast(arg);
-    else if ( !arg->create && (!g || !g->attr.members) )
-        ret = -ENOENT;
+    ret = choose_attributes(dev, group_find(f, arg->mgid), arg);
     if ( !ret )
         ret = membership_get(dev, arg->mgid, arg->mlid, &m);
     if ( !ret )
@@ -453,19 +470,23 @@ int vmri_mcg_query(struct vmri_dev *dev, struct vmri_mcg_query *arg)
                             !mgid_valid(arg->group.mgid)) )
         return -EINVAL;
 
+    if ( arg->lid )
+        peer = vmri_fabric_peer(f, arg->lid);
+
     env_lock(&f->mcg_lock);
     g = queried(f, arg);
     if ( g )
     {
         arg->group = g->attr;
-        if ( arg->lid )
-            peer = vmri_fabric_peer(f, arg->lid);
-        if ( !arg->lid || peer )
-            arg->group.joined = joined(peer ?: dev, g);
-        if ( peer )
-            vmri_fabric_peer_put(peer);
+        if ( !arg->lid )
+            arg->group.joined = joined(dev, g);
+        else if ( peer && vmri_fabric_shows(dev, peer) )
+            arg->group.joined = joined(peer, g);
     }
     env_unlock(&f->mcg_lock);
+
+    if ( peer )
+        vmri_fabric_peer_put(peer);
 
     return g ? 0 : -ENOENT;
 }

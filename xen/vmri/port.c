@@ -190,8 +190,7 @@ static struct vmri_dev *next_port(const struct vmri_dev *dev, uint32_t lid)
     struct vmri_dev *peer;
 
     while ( (peer = vmri_fabric_peer_from(dev->fabric, lid)) != NULL &&
-            peer->domain != dev->domain &&
-            env_may_connect(dev->domain, peer->domain) )
+            !vmri_fabric_shows(dev, peer) )
     {
         lid = peer->lid + 1;
         vmri_fabric_peer_put(peer);
