@@ -67,6 +67,13 @@ struct softib_sa_field {
 	u8 length;			/* 1 .. 64, or 128 for a GID */
 };
 
+/* What a path or a group has, in IBTA codes. */
+struct softib_sa_link {
+	u8 mtu;
+	u8 rate;
+	u8 life;
+};
+
 /* hcall.c */
 int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg);
 
@@ -80,6 +87,9 @@ bool softib_sa_match(const struct softib_sa_query *q,
 		     const void *record);
 int softib_sa_pick(const struct softib_sa_query *q, unsigned int component,
 		   u8 wanted, u8 best, u8 lowest, u8 highest);
+bool softib_sa_pick_link(const struct softib_sa_query *q,
+			 const u8 components[3], const u8 wanted[3],
+			 struct softib_sa_link *link);
 bool softib_sa_next_port(struct softib_sa_query *q,
 			 struct vmri_port_query *port, u32 *lid);
 bool softib_sa_in_partition(const u16 *pkeys, u16 pkey);

@@ -59,6 +59,10 @@ static const struct softib_sa_field softib_member_fields[] = {
 	{ MEMBER_SCOPE, 48 * 8, 4 },
 };
 
+static const u8 softib_member_selectors[3] = {
+	MEMBER_MTU_SELECTOR, MEMBER_RATE_SELECTOR, MEMBER_LIFE_SELECTOR,
+};
+
 #define MEMBER_EXACTLY		(IB_SA_EQ << 6)
 #define MEMBER_DEFAULT_SCOPE	2	/* link-local */
 
@@ -212,22 +216,18 @@ static u16 softib_member_describe(const struct softib_sa_query *q,
 {
 	const struct softib_member_rec *want = softib_member_want(q);
 	u32 word = be32_to_cpu(want->sl_flow_hop);
-	int mtu = softib_sa_pick(q, MEMBER_MTU_SELECTOR, want->mtu,
-				 SOFTIB_SA_MTU, IB_MTU_256, SOFTIB_SA_MTU);
-	int rate = softib_sa_pick(q, MEMBER_RATE_SELECTOR, want->rate,
-				  SOFTIB_SA_RATE, IB_RATE_2_5_GBPS,
-				  SOFTIB_SA_RATE);
-	int life = softib_sa_pick(q, MEMBER_LIFE_SELECTOR, want->packet_life,
-				  SOFTIB_SA_LIFE, SOFTIB_SA_LIFE, 63);
+	struct softib_sa_link link;
 
-	if (mtu < 0 || rate < 0 || life < 0)
+	if (!softib_sa_pick_link(q, softib_member_selectors,
+				 (u8[]) { want->mtu, want->rate,
+					  want->packet_life }, &link))
 		return SOFTIB_SA_REQ_INVALID;
 
 	group->pkey = be16_to_cpu(want->pkey);
 	group->qkey = be32_to_cpu(want->qkey);
-	group->mtu = mtu;
-	group->rate = rate;
-	group->packet_life = life;
+	group->mtu = link.mtu;
+	group->rate = link.rate;
+	group->packet_life = link.life;
 	group->sl = word >> 28;
 	group->flow_label = word >> 8 & 0xfffff;
 	group->hop_limit = word;
@@ -303,7 +303,6 @@ static int softib_member_add(const struct softib_sa_query *q,
 		group->join = join & ~in.group.joined;
 		if (!group->join) {
 			*group = in.group;
-			group->join = 0;
 			return 0;
 		}
 	}

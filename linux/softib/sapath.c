@@ -48,6 +48,10 @@ enum {
 	PATH_LIFE_SELECTOR = 20,
 };
 
+static const u8 softib_path_selectors[3] = {
+	PATH_MTU_SELECTOR, PATH_RATE_SELECTOR, PATH_LIFE_SELECTOR,
+};
+
 #define PATH_REVERSIBLE_BIT	0x80
 #define PATH_EXACTLY		(IB_SA_EQ << 6)
 #define PATH_RAW_BIT		0x80000000
@@ -132,15 +136,11 @@ static bool softib_path_fill(const struct softib_sa_query *q,
 	const struct softib_path_rec *want = (const void *)q->data;
 	u32 flow = be32_to_cpu(want->raw_flow_hop);
 	u32 qos_sl = be16_to_cpu(want->qos_class_sl);
-	int mtu = softib_sa_pick(q, PATH_MTU_SELECTOR, want->mtu,
-				 SOFTIB_SA_MTU, IB_MTU_256, SOFTIB_SA_MTU);
-	int rate = softib_sa_pick(q, PATH_RATE_SELECTOR, want->rate,
-				  SOFTIB_SA_RATE, IB_RATE_2_5_GBPS,
-				  SOFTIB_SA_RATE);
-	int life = softib_sa_pick(q, PATH_LIFE_SELECTOR, want->packet_life,
-				  SOFTIB_SA_LIFE, SOFTIB_SA_LIFE, 63);
+	struct softib_sa_link link;
 
-	if (mtu < 0 || rate < 0 || life < 0 ||
+	if (!softib_sa_pick_link(q, softib_path_selectors,
+				 (u8[]) { want->mtu, want->rate,
+					  want->packet_life }, &link) ||
 	    (softib_sa_has(q, PATH_RAW) && (flow & PATH_RAW_BIT)))
 		return false;
 
@@ -148,9 +148,9 @@ static bool softib_path_fill(const struct softib_sa_query *q,
 		.slid = cpu_to_be16(from->lid),
 		.reversible_numb_path = PATH_REVERSIBLE_BIT,
 		.pkey = cpu_to_be16(pkey),
-		.mtu = PATH_EXACTLY | mtu,
-		.rate = PATH_EXACTLY | rate,
-		.packet_life = PATH_EXACTLY | life,
+		.mtu = PATH_EXACTLY | link.mtu,
+		.rate = PATH_EXACTLY | link.rate,
+		.packet_life = PATH_EXACTLY | link.life,
 	};
 	if (softib_sa_has(q, PATH_SERVICE_ID))
 		rec->service_id = want->service_id;

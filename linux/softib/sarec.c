@@ -235,6 +235,34 @@ int softib_sa_pick(const struct softib_sa_query *q, unsigned int component,
 }
 
 /**
+ * softib_sa_pick_link() - MTU, rate and life of what a query selects
+ * @q:		query
+ * @components:	those of the three selectors
+ * @wanted:	selectors and values, as they stand in the record
+ * @link:	filled in
+ *
+ * Return: false when no port has such.
+ */
+bool softib_sa_pick_link(const struct softib_sa_query *q,
+			 const u8 components[3], const u8 wanted[3],
+			 struct softib_sa_link *link)
+{
+	int mtu = softib_sa_pick(q, components[0], wanted[0], SOFTIB_SA_MTU,
+				 IB_MTU_256, SOFTIB_SA_MTU);
+	int rate = softib_sa_pick(q, components[1], wanted[1], SOFTIB_SA_RATE,
+				  IB_RATE_2_5_GBPS, SOFTIB_SA_RATE);
+	int life = softib_sa_pick(q, components[2], wanted[2], SOFTIB_SA_LIFE,
+				  SOFTIB_SA_LIFE, 63);
+
+	if (mtu < 0 || rate < 0 || life < 0)
+		return false;
+	*link = (struct softib_sa_link) {
+		.mtu = mtu, .rate = rate, .life = life,
+	};
+	return true;
+}
+
+/**
  * softib_sa_next_port() - walk over the ports of the fabric
  * @q:		query
  * @port:	filled in
