@@ -25,7 +25,7 @@ help:
 	@echo 'in /var/cache/softib; SOFTIB_CACHE=DIR puts it elsewhere.'
 
 demo:
-	@SUITE_QUICK=1 $(LAB)/run pingpong verify perftest compare
+	@SUITE_QUICK=1 SUITE_DEMO=1 $(LAB)/run pingpong verify perftest compare
 
 check:
 	@scripts/check
