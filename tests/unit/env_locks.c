@@ -17,8 +17,13 @@ static __thread unsigned int nr_held;
 
 static __thread struct env_lock_set *noted;
 
-static struct env_hook lock_hook;
-static int lock_hook_level;             /* atomic */
+/* Run when a lock of a level was taken, or let go of. */
+struct level_hook {
+    struct env_hook hook;
+    int level;                          /* atomic */
+};
+
+static struct level_hook lock_hook, unlock_hook;
 
 __thread sigjmp_buf *env_panic_to;
 __thread char env_panic_text[256];
@@ -79,6 +84,31 @@ static void note(const env_lock_t *l)
     noted->lock[noted->nr++] = l;
 }
 
+static void level_hook_set(struct level_hook *h, enum env_level level,
+                           unsigned int nth, void (*fn)(void *), void *data)
+{
+    env_store(&h->level, (int)level);
+    env_hook_set(&h->hook, nth, fn, data);
+}
+
+static void level_hook_run(struct level_hook *h, int level)
+{
+    if ( level == env_load(&h->level) )
+        env_hook_run(&h->hook);
+}
+
+void env_test_on_lock(enum env_level level, unsigned int nth,
+                      void (*fn)(void *), void *data)
+{
+    level_hook_set(&lock_hook, level, nth, fn, data);
+}
+
+void env_test_on_unlock(enum env_level level, unsigned int nth,
+                        void (*fn)(void *), void *data)
+{
+    level_hook_set(&unlock_hook, level, nth, fn, data);
+}
+
 void env_lock(env_lock_t *l)
 {
     unsigned int i;
@@ -95,21 +125,14 @@ void env_lock(env_lock_t *l)
     pthread_mutex_lock(&l->mutex);
     held[nr_held++] = l;
     note(l);
-
-    if ( l->level == env_load(&lock_hook_level) )
-        env_hook_run(&lock_hook);
+    level_hook_run(&lock_hook, l->level);
 }
 
-void env_test_on_lock(enum env_level level, unsigned int nth,
-                      void (*fn)(void *), void *data)
-{
-    env_store(&lock_hook_level, (int)level);
-    env_hook_set(&lock_hook, nth, fn, data);
-}
-
+/* Once it is let go of, the lock may be gone. */
 void env_unlock(env_lock_t *l)
 {
     unsigned int i;
+    int level;
 
     for ( i = 0; i < nr_held; i++ )
         if ( held[i] == l )
@@ -118,7 +141,9 @@ void env_unlock(env_lock_t *l)
         env_panic("unlock of a lock of level %d that is not held", l->level);
     held[i] = held[--nr_held];
 
+    level = l->level;
     pthread_mutex_unlock(&l->mutex);
+    level_hook_run(&unlock_hook, level);
 }
 
 void env_no_lock(const char *what)

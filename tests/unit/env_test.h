@@ -163,6 +163,9 @@ void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data);
 /* The same when the nth next lock of a level has been taken. */
 void env_test_on_lock(enum env_level level, unsigned int nth,
                       void (*fn)(void *), void *data);
+/* The same when it has been let go of. */
+void env_test_on_unlock(enum env_level level, unsigned int nth,
+                        void (*fn)(void *), void *data);
 /* The same in the nth next notification, where VMRI may hold locks. */
 void env_test_on_notify(unsigned int nth, void (*fn)(void *), void *data);
 /* The same in the nth next env_preempt: in the middle of a long command. */

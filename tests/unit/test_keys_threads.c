@@ -205,3 +205,44 @@ TEST(keys_that_another_changes_are_refused)
     cq_expect(p.qa->scq, 1, 0);
     pthread_join(first, NULL);
 }
+
+/* ---- one who looks at a key that goes ---- */
+
+/*
+ * Relaxed, and nothing else is shared: what keeps the one who looks from what the
+ * other frees is the lock that the latter takes in between, or nothing.
+ */
+static uint32_t claimed, looked;        /* atomic */
+
+static void *look(void *key)
+{
+    struct guest_wr wr = wr_inv(*(uint32_t *)key);
+
+    while ( !env_load(&claimed) )
+        sched_yield();
+    CHECK_EQ(key_request(p.qb, &wr), VMRI_VERR_STATE);
+    env_store(&looked, 1);
+    return NULL;
+}
+
+static void let_look(void *unused)
+{
+    (void)unused;
+    env_store(&claimed, 1);
+    while ( !env_load(&looked) )
+        sched_yield();
+}
+
+THREAD_TEST(keys_outlive_who_looks_at_them)
+{
+    pthread_t thread;
+    uint32_t key;
+
+    p = pair_new(&kernel_opts, NULL);
+    key = fast_new(p.b, 8);
+    pthread_create(&thread, NULL, look, &key);
+    /* The first looks for an MR that is not a fast one. */
+    env_test_on_unlock(LEVEL_DEV, 2, let_look, NULL);
+    CHECK_EQ(fast_free(p.b, key), 0);
+    pthread_join(thread, NULL);
+}

@@ -11,11 +11,13 @@
 
 static void fast_release(struct vmri_dev *dev, struct vmri_key *k)
 {
+    struct vmri_pd *pd = k->range.pd;
+
     vmri_pages_free(dev, &k->range.pages);
-    if ( k->range.pd )
-        vmri_unuse(dev, k->range.pd);
     vmri_free(dev, k, sizeof(*k));
     vmri_uncharge(dev, VMRI_RES_MR, 1);
+    if ( pd )
+        vmri_unuse(dev, pd);
 }
 
 /* One with room for its frames, so that no request needs memory. */
