@@ -38,6 +38,7 @@ static const struct {
     { VMRI_QPT_RC, EVERY },
     { VMRI_QPT_UC, SENDS | WRITES },
     { VMRI_QPT_UD, SENDS },
+    { VMRI_QPT_XRC_INI, SENDS | WRITES | READ | CAS | FAA },
 };
 
 #define BYTES   1000U
@@ -48,6 +49,8 @@ struct scene {
     struct pair *p;
     uint8_t type;
     uint32_t op;                /* one bit */
+    uint32_t xrcd;              /* XRC: that of the target and its SRQ */
+    struct guest_srq *srq;      /* whose receives, and in whose CQ they end */
     struct guest_wr wr;
     bool no_recv;
     struct vmri_sge recv;       /* of the receive that the request meets */
@@ -276,6 +279,28 @@ static void recv_ring(struct scene *s)
     s->p->qb->hdr->rq.prod = 0x40000000;
 }
 
+static void srq_ring(struct scene *s)
+{
+    s->no_recv = true;
+    s->srq->hdr->prod = 0x40000000;
+}
+
+/* The request names no SRQ of the target's domain. */
+static void srq_none(struct scene *s)
+{
+    s->wr.srqn = s->srq->handle + 1;
+}
+
+static void srq_domain(struct scene *s)
+{
+    static struct guest_srq *other;
+
+    if ( !other )
+        other = guest_srq(s->p->b, &(struct guest_srq_opts){
+                              .xrcd = guest_xrcd(s->p->b) });
+    s->wr.srqn = other->handle;
+}
+
 static void peer_reset(struct scene *s)
 {
     s->no_recv = true;
@@ -305,6 +330,7 @@ struct cause {
     void (*spoil)(struct scene *s);
     uint32_t ops;
     struct outcome reliable, unreliable;
+    enum { ANY, OWN, XRC } receives;    /* with such receives alone */
 };
 
 #define RTS     VMRI_QPS_RTS
@@ -315,18 +341,22 @@ struct cause {
 #define OURS(fn, ops, status, verr)                                         \
     { #fn, fn, ops,                                                         \
       { VMRI_WC_##status, VMRI_VERR_##verr, 0, 0, RTS, 0, false },          \
-      { VMRI_WC_##status, VMRI_VERR_##verr, 0, 0, RTS, 0, false } }
+      { VMRI_WC_##status, VMRI_VERR_##verr, 0, 0, RTS, 0, false }, ANY }
 /* What the responder finds wrong. */
 #define THEIRS(fn, ops, status, verr, event)                                \
     { #fn, fn, ops,                                                         \
       { VMRI_WC_##status, VMRI_VERR_##verr, 0, 0, ERR,                      \
-        VMRI_EVENT_##event, false }, LOST }
+        VMRI_EVENT_##event, false }, LOST, ANY }
+#define XRCS(fn, ops, status, verr, event)                                  \
+    { #fn, fn, ops,                                                         \
+      { VMRI_WC_##status, VMRI_VERR_##verr, 0, 0, ERR,                      \
+        VMRI_EVENT_##event, false }, LOST, XRC }
 /* A receive of theirs that cannot be filled fails with their queue pair. */
 #define BROKEN(fn, verr)                                                    \
     { #fn, fn, SENDS,                                                       \
       { VMRI_WC_REM_OP_ERR, VMRI_VERR_##verr, VMRI_WC_LOC_PROT_ERR,         \
         VMRI_VERR_##verr, ERR, 0, false },                                  \
-      { 0, 0, VMRI_WC_LOC_PROT_ERR, VMRI_VERR_##verr, ERR, 0, false } }
+      { 0, 0, VMRI_WC_LOC_PROT_ERR, VMRI_VERR_##verr, ERR, 0, false }, ANY }
 
 static const struct cause causes[] = {
     OURS(flags_unknown, EVERY, LOC_QP_OP_ERR, FLAGS),
@@ -361,26 +391,45 @@ static const struct cause causes[] = {
 
     { "recv_small", recv_small, SENDS,
       { VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RECV_SIZE, VMRI_WC_LOC_LEN_ERR,
-        VMRI_VERR_LENGTH, ERR, 0, false }, LOST },
+        VMRI_VERR_LENGTH, ERR, 0, false }, LOST, ANY },
     BROKEN(recv_key, KEY),
     BROKEN(recv_bounds, BOUNDS),
     { "recv_none", recv_none, TAKES,
       { VMRI_WC_RNR_RETRY_EXC_ERR, VMRI_VERR_NO_RECV, 0, 0, RTS, 0, false },
-      LOST },
+      LOST, ANY },
     { "recv_ring", recv_ring, TAKES,
       { VMRI_WC_REM_OP_ERR, VMRI_VERR_RING, 0, 0, ERR, VMRI_EVENT_QP_FATAL,
         false },
-      { 0, 0, 0, 0, ERR, VMRI_EVENT_QP_FATAL, true } },
+      { 0, 0, 0, 0, ERR, VMRI_EVENT_QP_FATAL, true }, OWN },
+    XRCS(srq_ring, TAKES, REM_OP_ERR, RING, QP_FATAL),
+    XRCS(srq_none, TAKES, REM_INV_REQ_ERR, SRQ, QP_REQ_ERR),
+    XRCS(srq_domain, TAKES, REM_INV_REQ_ERR, SRQ, QP_REQ_ERR),
     { "peer_reset", peer_reset, EVERY,
       { VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER, 0, 0, VMRI_QPS_RESET, 0,
         false },
-      { 0, 0, 0, 0, VMRI_QPS_RESET, 0, true } },
+      { 0, 0, 0, 0, VMRI_QPS_RESET, 0, true }, ANY },
     { "peer_saved", peer_saved, EVERY,
       { VMRI_WC_RETRY_EXC_ERR, VMRI_VERR_NO_PEER, 0, 0, RTS, 0, false },
-      LOST },
+      LOST, ANY },
 };
 
 /* ---- one scene ---- */
+
+static bool is_xrc(const struct scene *s)
+{
+    return s->type == VMRI_QPT_XRC_INI;
+}
+
+static bool is_reliable(const struct scene *s)
+{
+    return s->type == VMRI_QPT_RC || is_xrc(s);
+}
+
+/* Where the responder's receives complete. */
+static struct guest_cq *recv_cq(const struct scene *s)
+{
+    return is_xrc(s) ? s->srq->cq : s->p->qb->rcq;
+}
 
 static unsigned int opcode_of(uint32_t op)
 {
@@ -403,6 +452,8 @@ static struct guest_wr good_wr(const struct scene *s, uint32_t op,
     wr.flush_type = VMRI_FLUSH_GLOBAL;
     if ( s->type == VMRI_QPT_UD )
         wr.to = s->p->qb;
+    if ( is_xrc(s) )
+        wr.srqn = s->srq->handle;
     return wr;
 }
 
@@ -412,6 +463,29 @@ static void post_small(const struct scene *s, uint64_t wr_id)
 
     wr.sge[0].length = 8;
     qp_post_send(s->p->qa, &wr);
+}
+
+static void post_receive(struct scene *s, uint64_t wr_id,
+                         const struct vmri_sge *sge)
+{
+    if ( is_xrc(s) )
+        srq_recv(s->srq, wr_id, sge, 1);
+    else
+        qp_recv(s->p->qb, wr_id, sge, 1);
+}
+
+/* The responder; the CQ is that of the one before it. */
+static struct guest_qp *make_responder(struct scene *s)
+{
+    struct guest_qp_opts opts = { .type = s->type, .max_inline = 64,
+                                  .scq = s->p->qb->scq };
+
+    if ( !is_xrc(s) )
+        return guest_qp(s->p->b, &opts);
+
+    s->srq = guest_srq(s->p->b, &(struct guest_srq_opts){ .xrcd = s->xrcd });
+    opts = (struct guest_qp_opts){ .type = VMRI_QPT_XRC_TGT, .xrcd = s->xrcd };
+    return guest_qp(s->p->b, &opts);
 }
 
 static void set_up(struct scene *s)
@@ -425,8 +499,7 @@ static void set_up(struct scene *s)
 
     opts.scq = p->qa->scq;
     p->qa = guest_qp(p->a, &opts);
-    opts.scq = p->qb->scq;
-    p->qb = guest_qp(p->b, &opts);
+    p->qb = make_responder(s);
     qp_connect(p->qa, p->qb, &conn);
     memset(p->a->events, 0, sizeof(p->a->events));
     memset(p->b->events, 0, sizeof(p->b->events));
@@ -444,8 +517,13 @@ static void tear_down(struct scene *s)
     env_test_domain_running(s->p->b->domain, true);
     CHECK_EQ(qp_destroy(s->p->qa), 0);
     CHECK_EQ(qp_destroy(s->p->qb), 0);
-    while ( cq_poll(s->p->qa->scq, &cqe) || cq_poll(s->p->qb->rcq, &cqe) )
+    while ( cq_poll(s->p->qa->scq, &cqe) || cq_poll(recv_cq(s), &cqe) )
         ;
+    if ( is_xrc(s) )
+    {
+        CHECK_EQ(srq_destroy(s->srq), 0);
+        CHECK_EQ(cq_destroy(s->srq->cq), 0);
+    }
 }
 
 static uint64_t losses(const struct pair *p)
@@ -457,12 +535,14 @@ static uint64_t losses(const struct pair *p)
     return a.ud_drops + b.ud_drops;
 }
 
+/* What a target's SRQ has to say comes beside it. */
 static void check_events(struct guest *g, unsigned int want, const char *name)
 {
     unsigned int type;
 
     for ( type = VMRI_EVENT_CQ_ERR; type < 32; type++ )
-        if ( type != VMRI_EVENT_COMM_EST )
+        if ( type != VMRI_EVENT_COMM_EST && type != VMRI_EVENT_SRQ_ERR &&
+             type != VMRI_EVENT_QP_LAST_WQE_REACHED )
             CHECK_AT(g->events[type], type == want, "%s: event %u", name, type);
 }
 
@@ -473,7 +553,7 @@ static void check_requester(struct scene *s, const struct outcome *o,
     struct guest_cq *cq = s->p->qa->scq;
     uint8_t next = o->status ? VMRI_WC_WR_FLUSH_ERR : 0;
     unsigned int state = !o->status ? RTS :
-                         s->type == VMRI_QPT_RC ? ERR : VMRI_QPS_SQE;
+                         is_reliable(s) ? ERR : VMRI_QPS_SQE;
     struct vmri_cqe cqe;
 
     CHECK_AT(cq_poll(cq, &cqe), 1, "%s", name);
@@ -502,15 +582,19 @@ static void check_responder(struct scene *s, const struct outcome *o,
 
     CHECK_AT(qp_state(s->p->qb), o->peer_state, "%s", name);
     check_events(s->p->b, o->peer_event, name);
+    CHECK_AT(s->p->b->events[VMRI_EVENT_QP_LAST_WQE_REACHED],
+             is_xrc(s) && o->peer_state == ERR, "%s", name);
+    CHECK_AT(s->p->b->events[VMRI_EVENT_SRQ_ERR],
+             is_xrc(s) && o->verr == VMRI_VERR_RING, "%s", name);
     if ( s->no_recv )
     {
-        cq_expect_none(s->p->qb->rcq);
+        cq_expect_none(recv_cq(s));
         return;
     }
 
     qp_set_state(s->p->qb, ERR);
     world_settle();
-    while ( cq_poll(s->p->qb->rcq, &cqe) )
+    while ( cq_poll(recv_cq(s), &cqe) )
     {
         CHECK(cqe.wr_id == 77 || cqe.wr_id == 78);
         seen[cqe.wr_id - 77]++;
@@ -522,6 +606,10 @@ static void check_responder(struct scene *s, const struct outcome *o,
         else
             CHECK(!cqe.status || cqe.status == VMRI_WC_WR_FLUSH_ERR);
     }
+    /* What no target has taken stays with the SRQ. */
+    if ( is_xrc(s) )
+        for ( i = s->srq->hdr->cons; i < 2; i++ )
+            seen[i]++;
     for ( i = 0; i < 2; i++ )
         CHECK_AT(seen[i], 1, "%s: receive %u", name, 77 + i);
 }
@@ -540,8 +628,7 @@ static void check_recovery(struct scene *s, const char *name)
 
 static void play(struct scene *s, const struct cause *c)
 {
-    const struct outcome *o = s->type == VMRI_QPT_RC ? &c->reliable
-                                                     : &c->unreliable;
+    const struct outcome *o = is_reliable(s) ? &c->reliable : &c->unreliable;
     struct vmri_sge second = mr_sge(&s->p->mb, RECV_AT + 4096, 100);
     uint64_t lost;
     char name[64];
@@ -552,8 +639,8 @@ static void play(struct scene *s, const struct cause *c)
     c->spoil(s);
     if ( !s->no_recv )
     {
-        qp_recv(s->p->qb, 77, &s->recv, 1);
-        qp_recv(s->p->qb, 78, &second, 1);
+        post_receive(s, 77, &s->recv);
+        post_receive(s, 78, &second);
     }
     lost = losses(s->p);
     qp_post_send(s->p->qa, &s->wr);
@@ -566,7 +653,8 @@ static void play(struct scene *s, const struct cause *c)
              "%s", name);
     check_recovery(s, name);
     /* The receive that an immediate takes is looked for when data is there. */
-    if ( !(s->op & WRITEI) || (c->spoil != recv_none && c->spoil != recv_ring) )
+    if ( !(s->op & WRITEI) || (c->spoil != recv_none &&
+                               c->spoil != recv_ring && c->spoil != srq_ring) )
         CHECK_AT(all_bytes(s->p->mb.mem, 2000, 2), 1, "%s", name);
     CHECK_AT(all_bytes(s->p->ma.mem, 2000, 1), 1, "%s", name);
     check_responder(s, o, name);
@@ -581,15 +669,18 @@ static void play_type(unsigned int t)
 
     CHECK_EQ(mr_deregister(&p.mb), 0);
     p.mb = guest_mr(p.b, PAIR_BYTES, 3000, LAYOUT_SCATTERED, ALL);
+    s.xrcd = guest_xrcd(p.b);
     for ( i = 0; i < ARRAY_SIZE(causes); i++ )
         for ( s.op = 1; s.op; s.op <<= 1 )
-            if ( s.op & types[t].ops & causes[i].ops )
+            if ( (s.op & types[t].ops & causes[i].ops) &&
+                 causes[i].receives != (is_xrc(&s) ? OWN : XRC) )
                 play(&s, &causes[i]);
 }
 
 TEST(outcomes_rc) { play_type(0); }
 TEST(outcomes_uc) { play_type(1); }
 TEST(outcomes_ud) { play_type(2); }
+TEST(outcomes_xrc) { play_type(3); }
 
 /* Operations that a type of queue pair does not have, and those that are none. */
 TEST(outcomes_of_other_operations)
@@ -597,10 +688,10 @@ TEST(outcomes_of_other_operations)
     static const struct cause none = {
         "not for it", flags_unknown, 0,
         { VMRI_WC_LOC_QP_OP_ERR, VMRI_VERR_OPCODE, 0, 0, RTS, 0, false },
-        { VMRI_WC_LOC_QP_OP_ERR, VMRI_VERR_OPCODE, 0, 0, RTS, 0, false },
+        { VMRI_WC_LOC_QP_OP_ERR, VMRI_VERR_OPCODE, 0, 0, RTS, 0, false }, ANY,
     };
     struct pair p = pair_apart(NULL);
-    struct scene s = { .p = &p };
+    struct scene s = { .p = &p, .xrcd = guest_xrcd(p.b) };
     unsigned int t;
 
     for ( t = 0; t < ARRAY_SIZE(types); t++ )
