@@ -17,9 +17,15 @@
 #define VMRI_OP_ctl_stats	0x8004	/* struct vmri_ctl_stats */
 #define VMRI_OP_ctl_port	0x8005	/* struct vmri_ctl_port */
 #define VMRI_OP_ctl_dump	0x8006	/* struct vmri_ctl_dump */
+#define VMRI_OP_ctl_fabric_create 0x8007 /* struct vmri_ctl_fabric */
+#define VMRI_OP_ctl_fabric_delete 0x8008 /* struct vmri_ctl_fabric */
+#define VMRI_OP_ctl_fabric_list	0x8009	/* struct vmri_ctl_fabric */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
+#define VMRI_FABRIC_ANY		0xffffffffU
+#define VMRI_FABRICS		4096	/* that are created, at the most */
+#define VMRI_FABRIC_NAME	32	/* with the 0 at its end */
 #define VMRI_LID_MAX		0xbfff	/* unicast */
 #define VMRI_DEV_ANY		0xffffffffU
 
@@ -50,21 +56,53 @@ struct vmri_usage {
 VMRI_ASSERT_SIZE(vmri_usage, 128);
 
 /*
+ * Fabrics: networks that devices are attached to, and do not see beyond.  One
+ * that was created stays until it is deleted; any other is there while devices
+ * are attached to it, without a name and of VMRI_LINK_IB.
+ *
+ * create: make the one with this number, or for VMRI_FABRIC_ANY the lowest free
+ * one but 0; one that devices are attached to already stays from now on.  Its
+ * name, if it has one, begins with a letter and goes on with letters, digits,
+ * '-', '_' and '.'.
+ * -EEXIST: it was created before, or another has the name.  -ENOSPC: there are
+ * VMRI_FABRICS.  -EOPNOTSUPP: a link layer that devices cannot have.
+ *
+ * delete: the one with this number, of which all else is ignored.  -ENOENT: it
+ * was not created; -EBUSY: devices are attached to it.
+ *
+ * list: the first one at or after this number.  -ENOENT: no more.
+ */
+struct vmri_ctl_fabric {
+	uint32_t fabric;		/* IN, OUT */
+	uint8_t link;			/* create: VMRI_LINK_*; list: OUT */
+	uint8_t created;		/* OUT: it was; IN: 0 */
+	uint16_t reserved0;
+	uint32_t devices;		/* OUT: attached to it; IN: 0 */
+	uint32_t reserved1;
+	char name[VMRI_FABRIC_NAME];	/* create: or all 0; list: OUT */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
+#define VMRI_LINK_IB		0
+#define VMRI_LINK_ROCE		1	/* not yet */
+
+/*
  * Give a domain a device on a fabric.
  * -ESRCH: no such domain, or dying.  -EEXIST: the domain has a device with this
  * id, or the fabric one with this LID or GUID.  -ENOSPC: no number left, or the
- * domain's limit of devices is reached.
+ * domain's limit of devices is reached.  -ENOENT: the fabric was not created,
+ * and VMRI_ATTACH_CREATED asks for that.
  */
 struct vmri_ctl_attach {
 	uint32_t domid;			/* IN */
 	uint32_t dev_id;		/* IN: or VMRI_DEV_ANY; OUT */
 	uint32_t fabric;		/* IN: 0 .. VMRI_FABRIC_MAX */
 	uint16_t lid;			/* IN: or 0 for the lowest free one; OUT */
-	uint16_t flags;			/* IN: 0 */
+	uint16_t flags;			/* IN: VMRI_ATTACH_* */
 	uint64_t guid;			/* IN: or 0 for one made from ids; OUT */
 	uint64_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_ctl_attach, 32);
+#define VMRI_ATTACH_CREATED	0x1U
 
 /*
  * Take it away again, whatever the guest does with it: its objects are

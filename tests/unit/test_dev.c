@@ -77,7 +77,8 @@ TEST(dev_bad_attachments)
         { { .domid = 1, .fabric = VMRI_FABRIC_MAX + 1 }, -EINVAL },
         { { .domid = 1, .lid = VMRI_LID_MAX + 1 }, -EINVAL },
         { { .domid = 1, .lid = 0xffff }, -EINVAL },
-        { { .domid = 1, .flags = 1 }, -EINVAL },
+        { { .domid = 1, .flags = VMRI_ATTACH_CREATED << 1 }, -EINVAL },
+        { { .domid = 1, .flags = VMRI_ATTACH_CREATED, .fabric = 99 }, -ENOENT },
         { { .domid = 1, .reserved = 1 }, -EINVAL },
     };
     struct vmri_ctl_info info;

@@ -20,6 +20,19 @@ void world_begin(void)
     vmri_init();
 }
 
+/* Fabrics are nobody's. */
+static void delete_fabrics(void)
+{
+    struct vmri_ctl_fabric f = { .fabric = 0 };
+
+    while ( !dom0_call(VMRI_OP_ctl_fabric_list, &f, sizeof(f)) )
+    {
+        if ( f.created )
+            CHECK_EQ(dom0_call(VMRI_OP_ctl_fabric_delete, &f, sizeof(f)), 0);
+        f.fabric++;
+    }
+}
+
 void world_end(void)
 {
     unsigned int i;
@@ -35,6 +48,8 @@ void world_end(void)
             env_test_returned();
         env_test_returned();
     }
+    env_test_deny(false);
+    delete_fabrics();
     env_test_end();
 }
 

@@ -44,6 +44,9 @@ static void report_attach(const struct vmri_ctl_attach *attach, int rc)
     case ESRCH:
         report("%s is going away", domain_text(attach->domid));
         break;
+    case ENOENT:
+        report("fabric %u has just been deleted", attach->fabric);
+        break;
     case EEXIST:
         report_conflict(attach);
         break;
@@ -82,12 +85,17 @@ static void print_attached(const struct options *opt,
 int cmd_attach(const struct options *opt, int argc, char **argv)
 {
     struct vmri_ctl_attach attach = { 0 };
+    struct vmri_ctl_fabric fabric = { 0 };
     int rc;
 
-    if (!parse_attach(argc - 1, argv + 1, &attach))
+    if (!parse_attach(argc - 1, argv + 1, &attach, &fabric))
         return RC_USAGE;
-    if (!session_open() || !session_domain(argv[0], &attach.domid))
+    if (!session_open() || !session_domain(argv[0], &attach.domid) ||
+        !find_fabric(&fabric))
         return RC_FAILURE;
+    attach.fabric = fabric.fabric;
+    /* One that had a name must not be made anew without it. */
+    attach.flags = *fabric.name ? VMRI_ATTACH_CREATED : 0;
 
     rc = call_attach(&attach);
     if (rc) {

@@ -123,6 +123,23 @@ int call_dump(struct vmri_ctl_dump *object)
     return vmri_op(VMRI_OP_ctl_dump, object, sizeof(*object));
 }
 
+int call_fabric_create(struct vmri_ctl_fabric *fabric)
+{
+    return vmri_op(VMRI_OP_ctl_fabric_create, fabric, sizeof(*fabric));
+}
+
+int call_fabric_delete(uint32_t id)
+{
+    struct vmri_ctl_fabric fabric = { .fabric = id };
+
+    return vmri_op(VMRI_OP_ctl_fabric_delete, &fabric, sizeof(fabric));
+}
+
+int call_fabric_list(struct vmri_ctl_fabric *fabric)
+{
+    return vmri_op(VMRI_OP_ctl_fabric_list, fabric, sizeof(*fabric));
+}
+
 /* The first device at or after (domid, dev_id). */
 static int info_from(uint32_t domid, uint32_t dev_id,
                      struct vmri_ctl_info *info)

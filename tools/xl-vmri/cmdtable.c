@@ -9,7 +9,7 @@
 static const struct command commands[] = {
     {
         .name = "attach",
-        .synopsis = "DOMAIN [fabric=N] [lid=N] [guid=G] [id=N]",
+        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N]",
         .help = "give a domain a device; numbers left out are chosen",
         .min_args = 1, .max_args = 5,
         .run = cmd_attach,
@@ -21,6 +21,13 @@ static const struct command commands[] = {
         .options = OPT_FORCE | OPT_TIMEOUT,
         .min_args = 2, .max_args = 2,
         .run = cmd_detach,
+    },
+    {
+        .name = "fabric",
+        .synopsis = "create NAME|ID [link=ib|roce] [id=N] | delete NAME|ID | list",
+        .help = "make, remove or show the networks that devices are attached to",
+        .min_args = 1, .max_args = 4,
+        .run = cmd_fabric,
     },
     {
         .name = "list",
@@ -99,7 +106,7 @@ void print_help(FILE *f)
         fprintf(f, "  %s %s\n      %s\n", commands[i].name,
                 commands[i].synopsis, commands[i].help);
     fputs("\n"
-          "DOMAIN is a name or an id.\n"
+          "DOMAIN is a name or an id, and so is a fabric.\n"
           "\n"
           "Options:\n"
           "  -j, --json         print JSON\n"

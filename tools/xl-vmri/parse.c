@@ -12,6 +12,8 @@
 
 #define DEC_DIGITS "0123456789"
 #define HEX_DIGITS DEC_DIGITS "abcdefABCDEF"
+#define NAME_CHARACTERS DEC_DIGITS "-_." "abcdefghijklmnopqrstuvwxyz" \
+                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* strtoull() takes blanks, signs, prefixes: none of that is a number here. */
 static bool has_only(const char *text, const char *digits)
@@ -101,22 +103,44 @@ const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE])
     return buffer;
 }
 
+bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric)
+{
+    uint64_t value = VMRI_FABRIC_ANY;
+
+    if (isdigit((unsigned char)*text)) {
+        if (!parse_number("fabric", text, 0, VMRI_FABRIC_MAX, &value))
+            return false;
+    } else if (!isalpha((unsigned char)*text) ||
+               strlen(text) >= sizeof(fabric->name) ||
+               text[strspn(text, NAME_CHARACTERS)]) {
+        report("fabric: \"%s\" is neither a number nor a name (a letter, then "
+               "up to %zu letters, digits, \"-\", \"_\", \".\")", text,
+               sizeof(fabric->name) - 2);
+        return false;
+    } else {
+        strcpy(fabric->name, text);
+    }
+    fabric->fabric = value;
+    return true;
+}
+
 /*
  * The words of attach.  LID and GUID have a value that stands for "choose one",
  * which is said by leaving them out.
  */
-bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach)
+bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
+                  struct vmri_ctl_fabric *fabric)
 {
     static const struct {
         const char *name;
         uint64_t min, max;
     } keys[] = {
-        { "fabric", 0, VMRI_FABRIC_MAX },
         { "lid", 1, VMRI_LID_MAX },
         { "id", 0, VMRI_MAX_DEVS - 1 },
         { "guid", 0, 0 },
+        { "fabric", 0, 0 },
     };
-    enum { FABRIC, LID, ID, GUID };
+    enum { LID, ID, GUID, FABRIC };
     bool seen[ARRAY_SIZE(keys)] = { false };
     uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
     int i;
@@ -125,13 +149,14 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach)
         const char *equals = strchr(argv[i], '=');
         size_t length = equals ? (size_t)(equals - argv[i]) : 0;
         unsigned int k;
+        bool ok;
 
         for (k = 0; k < ARRAY_SIZE(keys); k++)
             if (length && length == strlen(keys[k].name) &&
                 !strncmp(argv[i], keys[k].name, length))
                 break;
         if (k == ARRAY_SIZE(keys)) {
-            report("\"%s\" is not one of fabric=N, lid=N, guid=G, id=N",
+            report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N",
                    argv[i]);
             return false;
         }
@@ -140,13 +165,17 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach)
             return false;
         }
         seen[k] = true;
-        if (k == GUID ? !parse_guid(equals + 1, &values[k])
-                      : !parse_number(keys[k].name, equals + 1, keys[k].min,
-                                      keys[k].max, &values[k]))
+        if (k == FABRIC)
+            ok = parse_fabric(equals + 1, fabric);
+        else if (k == GUID)
+            ok = parse_guid(equals + 1, &values[k]);
+        else
+            ok = parse_number(keys[k].name, equals + 1, keys[k].min,
+                              keys[k].max, &values[k]);
+        if (!ok)
             return false;
     }
 
-    attach->fabric = values[FABRIC];
     attach->lid = values[LID];
     attach->dev_id = values[ID];
     attach->guid = values[GUID];

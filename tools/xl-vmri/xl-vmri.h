@@ -2,9 +2,9 @@
 /*
  * xl-vmri: what its files share.
  *
- * Layers: main.c and cmdtable.c read the command line; attach.c, list.c,
- * limits.c, port.c, stats.c, top.c and dump.c are the commands; call.c is the
- * only file that calls the hypervisor, store.c the only one that speaks to
+ * Layers: main.c and cmdtable.c read the command line; attach.c, fabric.c,
+ * list.c, limits.c, port.c, stats.c, top.c and dump.c are the commands; call.c is
+ * the only file that calls the hypervisor, store.c the only one that speaks to
  * xenstore.  Those two return 0 or a negative errno and print nothing; a
  * command prints one message and returns an exit code.
  */
@@ -62,9 +62,10 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, list.c, limits.c, port.c, stats.c, top.c, dump.c */
+/* attach.c, fabric.c, list.c, limits.c, port.c, stats.c, top.c, dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
+int cmd_fabric(const struct options *opt, int argc, char **argv);
 int cmd_list(const struct options *opt, int argc, char **argv);
 int cmd_info(const struct options *opt, int argc, char **argv);
 int cmd_limits(const struct options *opt, int argc, char **argv);
@@ -105,8 +106,11 @@ bool parse_number(const char *what, const char *text, uint64_t min,
 /* 16 hexadecimal digits, with or without 0x or colons between four of each. */
 bool parse_guid(const char *text, uint64_t *guid);
 bool parse_dev_id(const char *text, uint32_t *dev_id);
-/* key=value words into *attach, whose domid is left alone. */
-bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach);
+/* A number, or a name beside VMRI_FABRIC_ANY, into *fabric, else all 0. */
+bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric);
+/* key=value words into *attach but for its domid and fabric, and *fabric. */
+bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
+                  struct vmri_ctl_fabric *fabric);
 /* The same into *limits; a value may end in K, M, G or T, powers of 1024. */
 bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits);
 /* Seconds with a fraction, 0.1 to 3600. */
@@ -117,6 +121,13 @@ bool is_decimal(const char *text, uint64_t max, uint32_t *value);
 /* "0123:4567:89ab:cdef" */
 #define GUID_TEXT_SIZE 20
 const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE]);
+
+/* fabric.c */
+
+/* "fabric NAME (ID)", or what is known of that, in a static buffer. */
+const char *fabric_text(const struct vmri_ctl_fabric *fabric);
+/* The number of the one with a name.  Reports and returns false: none. */
+bool find_fabric(struct vmri_ctl_fabric *fabric);
 
 /* call.c */
 int call_open(void);
@@ -133,6 +144,10 @@ int call_info_next(struct vmri_ctl_info *info);
 /* Exactly that device, or -ENOENT. */
 int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
 
+/* As control.h has them. */
+int call_fabric_create(struct vmri_ctl_fabric *fabric);
+int call_fabric_delete(uint32_t id);
+int call_fabric_list(struct vmri_ctl_fabric *fabric);
 int call_limits(struct vmri_ctl_limits *limits);
 /* -EEXIST: the LID is taken; -ENODEV. */
 int call_port(struct vmri_ctl_port *port);

@@ -26,8 +26,8 @@ static long ctl_attach(uint64_t guest)
     if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
         return -EFAULT;
 
-    if ( arg.flags || arg.reserved || arg.fabric > VMRI_FABRIC_MAX ||
-         arg.lid > VMRI_LID_MAX ||
+    if ( (arg.flags & ~VMRI_ATTACH_CREATED) || arg.reserved ||
+         arg.fabric > VMRI_FABRIC_MAX || arg.lid > VMRI_LID_MAX ||
          (arg.dev_id >= VMRI_MAX_DEVS && arg.dev_id != VMRI_DEV_ANY) )
         return -EINVAL;
 
@@ -229,6 +229,28 @@ static long ctl_dump(uint64_t guest)
     return ret;
 }
 
+static long ctl_fabric(unsigned int cmd, uint64_t guest)
+{
+    struct vmri_ctl_fabric arg;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    if ( cmd == VMRI_OP_ctl_fabric_delete )
+        return vmri_fabric_delete(arg.fabric);
+
+    ret = cmd == VMRI_OP_ctl_fabric_create ? vmri_fabric_create(&arg)
+                                           : vmri_fabric_list(&arg);
+    if ( ret || !env_copy_to_guest(guest, &arg, sizeof(arg)) )
+        return ret;
+
+    if ( cmd == VMRI_OP_ctl_fabric_create )
+        vmri_fabric_delete(arg.fabric);
+
+    return -EFAULT;
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -252,6 +274,10 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
         return ctl_port(args);
     case VMRI_OP_ctl_dump:
         return ctl_dump(args);
+    case VMRI_OP_ctl_fabric_create:
+    case VMRI_OP_ctl_fabric_delete:
+    case VMRI_OP_ctl_fabric_list:
+        return ctl_fabric(cmd, args);
     default:
         return -ENOSYS;
     }

@@ -121,9 +121,9 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
 
     dev->guid = arg->guid ?: make_guid(env_domid(dev->domain), dev->id);
 
-    ret = -ENOMEM;
-    dev->fabric = vmri_fabric_get(arg->fabric);
-    if ( !dev->fabric )
+    ret = vmri_fabric_get(arg->fabric, arg->flags & VMRI_ATTACH_CREATED,
+                          &dev->fabric);
+    if ( ret )
         goto release;
 
     ret = vmri_fabric_add(dev->fabric, dev, arg->lid);

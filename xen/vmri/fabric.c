@@ -5,11 +5,34 @@
  */
 #include "internal.h"
 
-static LIST_HEAD(fabrics);      /* by vmri_control_lock */
+static LIST_HEAD(fabrics);      /* by vmri_control_lock, in order of id */
+static uint32_t nr_created;     /* by vmri_control_lock */
 
+/* ---- which there are; all under vmri_control_lock ---- */
+
+/* The first one at or after a number, or NULL. */
+static struct vmri_fabric *fabric_from(uint32_t id)
+{
+    struct vmri_fabric *f;
+
+    list_for_each_entry ( f, &fabrics, list )
+        if ( f->id >= id )
+            return f;
+
+    return NULL;
+}
+
+static struct vmri_fabric *fabric_find(uint32_t id)
+{
+    struct vmri_fabric *f = fabric_from(id);
+
+    return f && f->id == id ? f : NULL;
+}
+
+/* One that is not there yet, with no devices. */
 static struct vmri_fabric *fabric_make(uint32_t id)
 {
-    struct vmri_fabric *f = env_alloc(sizeof(*f));
+    struct vmri_fabric *f = env_alloc(sizeof(*f)), *next = fabric_from(id);
     unsigned int i;
 
     if ( !f )
@@ -23,32 +46,15 @@ static struct vmri_fabric *fabric_make(uint32_t id)
     env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
     for ( i = 0; i < VMRI_MCG_HASH; i++ )
         INIT_LIST_HEAD(&f->mcgs[i]);
-    list_add(&f->list, &fabrics);
+    list_add_tail(&f->list, next ? &next->list : &fabrics);
 
     return f;
 }
 
-struct vmri_fabric *vmri_fabric_get(uint32_t id)
+/* Unless it is needed still. */
+static void fabric_free(struct vmri_fabric *f)
 {
-    struct vmri_fabric *f;
-
-    list_for_each_entry ( f, &fabrics, list )
-        if ( f->id == id )
-            goto found;
-
-    f = fabric_make(id);
-    if ( !f )
-        return NULL;
-
- found:
-    f->devs++;
-
-    return f;
-}
-
-void vmri_fabric_put(struct vmri_fabric *f)
-{
-    if ( --f->devs )
+    if ( f->devs || f->created )
         return;
 
     list_del(&f->list);
@@ -56,6 +62,171 @@ void vmri_fabric_put(struct vmri_fabric *f)
     vmri_table_fini(&f->mlids);
     env_free(f);
 }
+
+int vmri_fabric_get(uint32_t id, bool created, struct vmri_fabric **result)
+{
+    struct vmri_fabric *f = fabric_find(id);
+
+    if ( created && !(f && f->created) )
+        return -ENOENT;
+
+    if ( !f )
+        f = fabric_make(id);
+    if ( !f )
+        return -ENOMEM;
+
+    f->devs++;
+    *result = f;
+
+    return 0;
+}
+
+void vmri_fabric_put(struct vmri_fabric *f)
+{
+    f->devs--;
+    fabric_free(f);
+}
+
+/* ---- dom0's commands ---- */
+
+static bool letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* None at all, or one that nobody takes for a number; zeros to the end. */
+static bool name_valid(const char name[VMRI_FABRIC_NAME])
+{
+    unsigned int i, end = 0;
+
+    while ( end < VMRI_FABRIC_NAME && name[end] )
+        end++;
+
+    for ( i = 0; i < end; i++ )
+        if ( !letter(name[i]) &&
+             (!i || !((name[i] >= '0' && name[i] <= '9') || name[i] == '-' ||
+                      name[i] == '_' || name[i] == '.')) )
+            return false;
+    for ( ; i < VMRI_FABRIC_NAME; i++ )
+        if ( name[i] )
+            return false;
+
+    return end < VMRI_FABRIC_NAME;
+}
+
+static bool name_taken(const char name[VMRI_FABRIC_NAME])
+{
+    const struct vmri_fabric *f;
+
+    if ( !name[0] )
+        return false;
+
+    list_for_each_entry ( f, &fabrics, list )
+        if ( !memcmp(f->name, name, VMRI_FABRIC_NAME) )
+            return true;
+
+    return false;
+}
+
+/* There are fewer fabrics than numbers.  0 is for those who name none. */
+static uint32_t lowest_free(void)
+{
+    const struct vmri_fabric *f;
+    uint32_t id = 1;
+
+    list_for_each_entry ( f, &fabrics, list )
+        if ( f->id == id )
+            id++;
+
+    return id;
+}
+
+static int create(struct vmri_ctl_fabric *arg)
+{
+    const uint32_t id = arg->fabric == VMRI_FABRIC_ANY ? lowest_free()
+                                                       : arg->fabric;
+    struct vmri_fabric *f = fabric_find(id);
+
+    if ( (f && f->created) || name_taken(arg->name) )
+        return -EEXIST;
+    if ( nr_created == VMRI_FABRICS || id > VMRI_FABRIC_MAX )
+        return -ENOSPC;
+
+    if ( !f )
+        f = fabric_make(id);
+    if ( !f )
+        return -ENOMEM;
+
+    f->created = true;
+    nr_created++;
+    memcpy(f->name, arg->name, sizeof(f->name));
+    arg->fabric = id;
+
+    return 0;
+}
+
+int vmri_fabric_create(struct vmri_ctl_fabric *arg)
+{
+    int ret;
+
+    if ( (arg->fabric > VMRI_FABRIC_MAX && arg->fabric != VMRI_FABRIC_ANY) ||
+         arg->created || arg->devices || arg->reserved0 || arg->reserved1 ||
+         arg->link > VMRI_LINK_ROCE || !name_valid(arg->name) )
+        return -EINVAL;
+    if ( arg->link != VMRI_LINK_IB )
+        return -EOPNOTSUPP;
+
+    env_lock(&vmri_control_lock);
+    ret = create(arg);
+    env_unlock(&vmri_control_lock);
+
+    return ret;
+}
+
+int vmri_fabric_delete(uint32_t id)
+{
+    struct vmri_fabric *f;
+    int ret = 0;
+
+    env_lock(&vmri_control_lock);
+    f = fabric_find(id);
+    if ( !f || !f->created )
+        ret = -ENOENT;
+    else if ( f->devs )
+        ret = -EBUSY;
+    else
+    {
+        f->created = false;
+        nr_created--;
+        fabric_free(f);
+    }
+    env_unlock(&vmri_control_lock);
+
+    return ret;
+}
+
+int vmri_fabric_list(struct vmri_ctl_fabric *arg)
+{
+    const struct vmri_fabric *f;
+
+    env_lock(&vmri_control_lock);
+    f = fabric_from(arg->fabric);
+    if ( f )
+    {
+        *arg = (struct vmri_ctl_fabric){
+            .fabric = f->id,
+            .link = VMRI_LINK_IB,
+            .created = f->created,
+            .devices = f->devs,
+        };
+        memcpy(arg->name, f->name, sizeof(arg->name));
+    }
+    env_unlock(&vmri_control_lock);
+
+    return f ? 0 : -ENOENT;
+}
+
+/* ---- devices ---- */
 
 static bool guid_taken(struct vmri_fabric *f, uint64_t guid)
 {

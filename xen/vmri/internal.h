@@ -238,9 +238,11 @@ struct vmri_source {
 /* ---- devices, domains, fabrics ---- */
 
 struct vmri_fabric {
-    struct list_head list;      /* by vmri_control_lock */
+    struct list_head list;      /* by vmri_control_lock; in order of id */
     uint32_t id;
-    uint32_t devs;              /* by vmri_control_lock; freed with the last */
+    bool created;               /* by vmri_control_lock: stays without devices */
+    uint32_t devs;              /* by vmri_control_lock */
+    char name[VMRI_FABRIC_NAME];/* by vmri_control_lock */
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
     env_lock_t mcg_lock;        /* LEVEL_FABRIC */
@@ -351,9 +353,16 @@ void vmri_type_counters_get(const struct vmri_dev *dev, unsigned int type,
 struct vmri_qp_counters *vmri_type_counters(struct vmri_dev *dev,
                                             unsigned int type);
 
-/* fabric.c; all under vmri_control_lock but vmri_fabric_peer. */
-/* Made when new; NULL: no memory. */
-struct vmri_fabric *vmri_fabric_get(uint32_t id);
+/* fabric.c: dom0's commands, as control.h has them. */
+int vmri_fabric_create(struct vmri_ctl_fabric *arg);
+int vmri_fabric_delete(uint32_t id);
+int vmri_fabric_list(struct vmri_ctl_fabric *arg);
+/* All below under vmri_control_lock, but vmri_fabric_peer. */
+/*
+ * The fabric with a number, for a device more.  One that is not there is made,
+ * unless it must have been `created`: -ENOENT; -ENOMEM.
+ */
+int vmri_fabric_get(uint32_t id, bool created, struct vmri_fabric **result);
 void vmri_fabric_put(struct vmri_fabric *f);
 /*
  * Give a device with a GUID the LID that it wants, or the lowest free one for

@@ -93,6 +93,81 @@ static bool lid_taken(uint32_t fabric, uint16_t lid)
     return false;
 }
 
+static unsigned int fabric_position(uint32_t id)
+{
+    unsigned int i;
+
+    for (i = 0; i < fake_call.num_fabrics; i++)
+        if (fake_call.fabrics[i].fabric >= id)
+            break;
+    return i;
+}
+
+static bool fabric_exists(uint32_t id)
+{
+    unsigned int i = fabric_position(id);
+
+    return i < fake_call.num_fabrics && fake_call.fabrics[i].fabric == id;
+}
+
+static unsigned int fabric_devices(uint32_t id)
+{
+    unsigned int i, n = 0;
+
+    for (i = 0; i < fake_call.num_devices; i++)
+        n += fake_call.devices[i].fabric == id;
+    return n;
+}
+
+static int fabric_create(struct vmri_ctl_fabric *f)
+{
+    struct vmri_ctl_fabric *at;
+    unsigned int i;
+
+    if (f->link == VMRI_LINK_ROCE)
+        return EOPNOTSUPP;
+    if (f->fabric == VMRI_FABRIC_ANY)
+        for (f->fabric = 1; fabric_exists(f->fabric); f->fabric++)
+            ;
+    for (i = 0; i < fake_call.num_fabrics; i++)
+        if (fake_call.fabrics[i].fabric == f->fabric ||
+            (*f->name && !strcmp(fake_call.fabrics[i].name, f->name)))
+            return EEXIST;
+    if (fake_call.num_fabrics == 8)
+        return ENOSPC;
+
+    at = &fake_call.fabrics[fabric_position(f->fabric)];
+    memmove(at + 1, at, (char *)&fake_call.fabrics[fake_call.num_fabrics++] -
+            (char *)at);
+    *at = *f;
+    at->created = 1;
+    return 0;
+}
+
+static int fabric_delete(const struct vmri_ctl_fabric *f)
+{
+    struct vmri_ctl_fabric *at = &fake_call.fabrics[fabric_position(f->fabric)];
+
+    if (!fabric_exists(f->fabric))
+        return ENOENT;
+    if (fabric_devices(f->fabric))
+        return EBUSY;
+    memmove(at, at + 1, (char *)&fake_call.fabrics[fake_call.num_fabrics--] -
+            (char *)(at + 1));
+    return 0;
+}
+
+static int fabric_list(struct vmri_ctl_fabric *f)
+{
+    unsigned int i = fabric_position(f->fabric);
+
+    if (i == fake_call.num_fabrics)
+        return ENOENT;
+    *f = fake_call.fabrics[i];
+    f->devices = fabric_devices(f->fabric);
+    return 0;
+}
+
 static int attach(struct vmri_ctl_attach *a)
 {
     struct vmri_ctl_info *dev;
@@ -100,8 +175,10 @@ static int attach(struct vmri_ctl_attach *a)
 
     if (fake_call.attach_errno)
         return fake_call.attach_errno;
-    if (a->flags || a->reserved)
+    if (a->flags & ~VMRI_ATTACH_CREATED || a->reserved)
         return EINVAL;
+    if (a->flags && !fabric_exists(a->fabric))
+        return ENOENT;
     if (a->dev_id == VMRI_DEV_ANY)
         for (a->dev_id = 0; exists(position(a->domid, a->dev_id), a->domid,
                                    a->dev_id); a->dev_id++)
@@ -264,6 +341,15 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
         break;
     case VMRI_OP_ctl_stats:
         errno = stats(p);
+        break;
+    case VMRI_OP_ctl_fabric_create:
+        errno = fabric_create(p);
+        break;
+    case VMRI_OP_ctl_fabric_delete:
+        errno = fabric_delete(p);
+        break;
+    case VMRI_OP_ctl_fabric_list:
+        errno = fabric_list(p);
         break;
     case VMRI_OP_ctl_dump:
         errno = dump(p);

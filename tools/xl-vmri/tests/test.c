@@ -116,9 +116,22 @@ static void test_bad_usage(void)
         { "attach d1 =1", "\"=1\" is not one of" },
         { "attach d1 fab=1", "\"fab=1\" is not one of" },
         { "attach d1 fabrics=1", "\"fabrics=1\" is not one of" },
-        { "attach d1 fabric=", "fabric: \"\" is not a number" },
-        { "attach d1 fabric=-1", "fabric: \"-1\" is not a number" },
-        { "attach d1 fabric=+1", "fabric: \"+1\" is not a number" },
+        { "attach d1 fabric=", "fabric: \"\" is neither a number nor a name" },
+        { "attach d1 fabric=-1", "fabric: \"-1\" is neither a number nor" },
+        { "attach d1 fabric=a/b", "fabric: \"a/b\" is neither a number nor" },
+        { "attach d1 fabric=aaaaaaaaaabbbbbbbbbbccccccccccdd", "is neither" },
+        { "fabric", "too few arguments: fabric" },
+        { "fabric create", "not one of: fabric create" },
+        { "fabric make a", "not one of: fabric create" },
+        { "fabric list a", "not one of: fabric create" },
+        { "fabric delete a b", "fabric delete takes one fabric" },
+        { "fabric create -", "fabric: \"-\" is neither" },
+        { "fabric create a b", "\"b\" is not one of link=ib, link=roce, id=N" },
+        { "fabric create 7 id=7", "\"id=7\" is not one of link=ib, link=roce" },
+        { "fabric create a id=1 id=2", "id is given twice" },
+        { "fabric create a link=ib link=ib", "link is given twice" },
+        { "fabric create a id=16777216", "id: 16777216 is out of range" },
+        { "fabric create 16777216", "fabric: 16777216 is out of range" },
         { "attach d1 fabric=0x", "fabric: \"0x\" is not a number" },
         { "attach d1 fabric=0x0x1", "fabric: \"0x0x1\" is not a number" },
         { "attach d1 fabric=1k", "fabric: \"1k\" is not a number" },
@@ -309,6 +322,37 @@ static void test_attach_conflicts(void)
     CHECK(run("attach d2") == RC_FAILURE && says("can have no more devices"));
     fake_call.attach_errno = EPERM;
     CHECK(run("attach d2") == RC_FAILURE && says("does not let this domain"));
+}
+
+static void test_fabric(void)
+{
+    reset();
+    CHECK(run("fabric list") == RC_OK && !strncmp(out, "  FABRIC NAME", 13));
+    CHECK(run("fabric create red") == RC_OK && prints("fabric red (1)\n"));
+    CHECK(run("fabric create red") == RC_FAILURE && says("a fabric red already"));
+    CHECK(run("fabric create 1") == RC_FAILURE && says("fabric 1 already"));
+    CHECK(run("fabric create 9") == RC_OK && !strcmp(out, "fabric 9\n"));
+    CHECK(run("fabric create blue id=5 link=ib --json") == RC_OK);
+    CHECK(prints("\"fabric\": 5,\n  \"name\": \"blue\",\n  \"link\": \"ib\""));
+    CHECK(run("fabric create r link=roce") == RC_FAILURE);
+    CHECK(says("link layer roce are not built yet"));
+
+    CHECK(run("attach d1 fabric=blue") == RC_OK && prints("fabric 5, LID 1"));
+    CHECK(node_is(BACK1 "/fabric", "5"));
+    CHECK(run("attach d1 fabric=green") == RC_FAILURE);
+    CHECK(says("there is no fabric green"));
+    CHECK(run("attach d2 fabric=12") == RC_OK && prints("fabric 12, LID 1"));
+    CHECK(run("fabric list") == RC_OK && prints("\n       5 blue "));
+    CHECK(prints(" yes           1\n") && prints("\n       9 - "));
+    CHECK(run("fabric list -j") == RC_OK && prints("\"name\": null"));
+
+    CHECK(run("fabric delete blue") == RC_FAILURE);
+    CHECK(says("devices are attached to fabric blue (5)"));
+    CHECK(run("fabric delete green") == RC_FAILURE && says("there is no fabric"));
+    CHECK(run("fabric delete 12") == RC_FAILURE && says("12 was not created"));
+    CHECK(run("detach d1 0") == RC_OK && run("fabric delete blue") == RC_OK);
+    CHECK(run("fabric delete 9 --json") == RC_OK && prints("\"fabric\": 9"));
+    CHECK(fake_call.num_fabrics == 1);
 }
 
 static void kill_d1(void)
@@ -711,6 +755,7 @@ int main(void)
     test_domains();
     test_attach();
     test_attach_conflicts();
+    test_fabric();
     test_attach_undone();
     test_detach();
     test_sweep();
