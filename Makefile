@@ -16,7 +16,7 @@ help:
 	@echo '  make test    check, fuzz, and all suites of the lab'
 	@echo '  make test-long   the same, all in full: hours'
 	@echo '  make lab     start the lab and leave it up; tests/lab/lab drives it'
-	@echo '  make bench   the speed of SoftIB beside TCP and Soft-RoCE, same boot'
+	@echo '  make bench   what a message costs, and the speed of SoftIB beside TCP and Soft-RoCE'
 	@echo '  make lint    licences named, shell scripts sound, clang-tidy and sparse find nothing: minutes'
 	@echo '  make coverage  tell which lines of xen/vmri the tests run'
 	@echo '  make clean   remove what was built in this folder'
@@ -47,7 +47,7 @@ lab:
 	@$(LAB)/lab up
 
 bench:
-	@$(LAB)/run perftest compare
+	@scripts/bench
 
 lint:
 	@scripts/lint --tidy

@@ -130,6 +130,7 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
     if ( ret )
         goto put;
 
+    dev->slot = vmri_table_slot(&vd->devs, dev->id);
     vmri_table_publish(&vd->devs, dev->id, dev);
     env_trace(VMRI_TRC_ATTACH, vmri_trace_id(dev), dev->fabric->id, dev->lid);
 

@@ -181,7 +181,7 @@ struct vmri_dev *vmri_dev_get(struct domain *d, uint32_t dev_id)
 
 void vmri_dev_put(struct vmri_dev *dev)
 {
-    vmri_table_put(&dev->owner->devs, dev->id);
+    vmri_slot_put(dev->slot);
 }
 
 struct vmri_dev *vmri_dev_next(uint32_t *domid, uint32_t *dev_id)

@@ -50,6 +50,17 @@ static void trace_end(const struct vmri_qp *qp)
                   tx->wqe.opcode, tx->wqe.length);
 }
 
+/* Atomics cost, also those that add nothing. */
+static void count_bytes(struct vmri_qp *qp, const struct vmri_send_wqe *wqe)
+{
+    uint32_t back = vmri_bytes_back(wqe);
+
+    if ( back )
+        vmri_count_qp(qp, rx_bytes, back);
+    else
+        vmri_count_qp(qp, tx_bytes, vmri_bytes_out(wqe));
+}
+
 static void complete(struct vmri_qp *qp)
 {
     const struct vmri_tx *tx = &qp->tx;
@@ -65,8 +76,7 @@ static void complete(struct vmri_qp *qp)
     if ( !tx->status )
     {
         vmri_count_qp(qp, tx_msgs, 1);
-        vmri_count_qp(qp, tx_bytes, vmri_bytes_out(&tx->wqe));
-        vmri_count_qp(qp, rx_bytes, vmri_bytes_back(&tx->wqe));
+        count_bytes(qp, &tx->wqe);
     }
 
     retire(qp);
@@ -433,7 +443,7 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
         serve_waiter(qp);
 
     rc = vmri_run(qp);
-    vmri_table_put(&dev->qps, qpn);
+    vmri_slot_put(qp->slot);
 
     return rc;
 }

@@ -240,6 +240,14 @@ static bool guid_taken(struct vmri_fabric *f, uint64_t guid)
     return false;
 }
 
+/* Have peers find it by a LID that is reserved. */
+static void show(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t lid)
+{
+    env_store(&dev->lid, lid);
+    dev->lid_slot = vmri_table_slot(&f->lids, lid);
+    vmri_table_publish(&f->lids, lid, dev);
+}
+
 int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want)
 {
     uint32_t lid;
@@ -252,8 +260,7 @@ int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want)
     if ( ret )
         return ret == -EBUSY ? -EEXIST : ret;
 
-    dev->lid = lid;
-    vmri_table_publish(&f->lids, lid, dev);
+    show(f, dev, lid);
 
     return 0;
 }
@@ -272,10 +279,9 @@ int vmri_fabric_move(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t lid)
     if ( ret )
         return ret == -EBUSY ? -EEXIST : ret;
 
-    /* Who refers to it gives that back by its LID: so none does by now. */
+    /* Who refers to it gives that back by lid_slot: so none does by now. */
     vmri_fabric_remove(f, dev);
-    env_store(&dev->lid, lid);
-    vmri_table_publish(&f->lids, lid, dev);
+    show(f, dev, lid);
 
     return 0;
 }
@@ -331,7 +337,7 @@ bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to)
 
 void vmri_fabric_peer_put(struct vmri_dev *peer)
 {
-    vmri_table_put(&peer->fabric->lids, peer->lid);
+    vmri_slot_put(peer->lid_slot);
 }
 
 /*

@@ -51,7 +51,7 @@ static int fast_make(struct vmri_dev *dev, const struct vmri_mr_alloc *arg,
         ret = k->range.pd ? 0 : -ENOENT;
     }
     if ( !ret )
-        ret = vmri_table_reserve(&dev->keys, VMRI_HANDLE_ANY, &k->key);
+        ret = vmri_key_reserve(k);
 
     if ( ret )
         fast_release(dev, k);

@@ -203,6 +203,15 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle);
 void *vmri_table_get(struct vmri_table *t, uint32_t handle);
 void vmri_table_put(struct vmri_table *t, uint32_t handle);
 /*
+ * Where an object with this handle, which was reserved, is or will be; NULL:
+ * nowhere.  Who keeps that puts a reference without another lookup.
+ */
+struct vmri_slot *vmri_table_slot(const struct vmri_table *t, uint32_t handle);
+static inline void vmri_slot_put(struct vmri_slot *slot)
+{
+    env_fetch_sub(&slot->ref, 1);
+}
+/*
  * The same without a reference, also one that is idle, for a caller that keeps
  * objects from being freed and renamed meanwhile.
  */
@@ -283,9 +292,11 @@ struct vmri_dev {
     uint64_t guid;
     uint64_t life;              /* no other device's or QP's */
     uint32_t id;
+    struct vmri_slot *slot;     /* in owner->devs */
 
     env_lock_t lock;            /* LEVEL_DEV */
     uint16_t lid;               /* by vmri_control_lock; read without, too */
+    struct vmri_slot *lid_slot; /* in fabric->lids; the same, by a reference */
     struct vmri_port port;
     bool in_use;                /* by lock: objects may be created */
     bool closing;               /* by lock: being emptied */

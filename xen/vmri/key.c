@@ -65,11 +65,6 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
     return NULL;
 }
 
-void vmri_key_put(struct vmri_key *k)
-{
-    vmri_table_put(&k->dev->keys, k->key);
-}
-
 uint64_t vmri_key_frame(const struct vmri_key *k, uint64_t addr,
                         env_frame_t *frame, uint32_t *offset)
 {
@@ -85,6 +80,17 @@ uint64_t vmri_key_frame(const struct vmri_key *k, uint64_t addr,
 }
 
 /* ---- changing what a key grants ---- */
+
+int vmri_key_reserve(struct vmri_key *k)
+{
+    struct vmri_table *keys = &k->dev->keys;
+    int ret = vmri_table_reserve(keys, VMRI_HANDLE_ANY, &k->key);
+
+    if ( !ret )
+        k->slot = vmri_table_slot(keys, k->key);
+
+    return ret;
+}
 
 bool vmri_rights_valid(uint32_t access)
 {

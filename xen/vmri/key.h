@@ -91,6 +91,7 @@ struct vmri_key {
     bool live;                  /* by dev->lock: lookups find it */
     bool busy;                  /* by dev->lock: a call changes it */
     struct vmri_dev *dev;
+    struct vmri_slot *slot;     /* in dev->keys */
     const struct vmri_qp *qp;   /* type 2 windows: who alone may use it */
     struct vmri_range range;
 };
@@ -108,7 +109,12 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
 struct vmri_key *vmri_key_find(const struct vmri_qp *qp,
                                const struct vmri_pd *pd, uint32_t key,
                                uint32_t access, uint16_t *verr);
-void vmri_key_put(struct vmri_key *k);
+static inline void vmri_key_put(struct vmri_key *k)
+{
+    vmri_slot_put(k->slot);
+}
+/* Give a new key the next free number of its device: 0, -ENOSPC or -ENOMEM. */
+int vmri_key_reserve(struct vmri_key *k);
 /*
  * The frame (or gfn) that holds byte `addr` of the key, which is within its
  * bounds, and the offset there; returns how many bytes from it on lie in

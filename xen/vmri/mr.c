@@ -80,7 +80,7 @@ static int mr_begin(struct vmri_dev *dev, const struct vmri_mr_register *arg,
     r->pd = vmri_use(dev, &dev->pds, arg->pd);
     ret = r->pd ? vmri_pages_init(dev, &r->pages, arg->frames.nr) : -ENOENT;
     if ( !ret )
-        ret = vmri_table_reserve(&dev->keys, VMRI_HANDLE_ANY, &mr->k.key);
+        ret = vmri_key_reserve(&mr->k);
     if ( ret )
     {
         vmri_mr_free(mr);

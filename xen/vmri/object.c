@@ -43,7 +43,8 @@ const struct vmri_handle_format vmri_format_dev = {
     .index_bits = 8,
 };
 
-static uint32_t index_of(const struct vmri_handle_format *f, uint32_t handle)
+static inline uint32_t index_of(const struct vmri_handle_format *f,
+                                uint32_t handle)
 {
     return (handle >> f->index_shift) & ((1U << f->index_bits) - 1);
 }
@@ -100,12 +101,12 @@ static int pay(struct vmri_table *t, size_t bytes)
 }
 
 /* Segment 0 has leaf 0, segment s the 2^(s - 1) leaves from that one on. */
-static uint32_t segment_leaves(unsigned int s)
+static inline uint32_t segment_leaves(unsigned int s)
 {
     return s ? 1U << (s - 1) : 1;
 }
 
-static unsigned int segment_of(uint32_t leaf, uint32_t *offset)
+static always_inline unsigned int segment_of(uint32_t leaf, uint32_t *offset)
 {
     unsigned int s = leaf ? 32 - __builtin_clz(leaf) : 0;
 
@@ -115,7 +116,8 @@ static unsigned int segment_of(uint32_t leaf, uint32_t *offset)
 }
 
 /* The leaf with a slot, whether it has memory or not; NULL: no segment. */
-static struct vmri_leaf *leaf_at(const struct vmri_table *t, uint32_t leaf)
+static always_inline struct vmri_leaf *leaf_at(const struct vmri_table *t,
+                                               uint32_t leaf)
 {
     uint32_t offset;
     unsigned int s = segment_of(leaf, &offset);
@@ -315,8 +317,9 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle)
     return ret;
 }
 
-/* Where an object with this handle would be; NULL: nowhere. */
-static struct vmri_slot *find_slot(const struct vmri_table *t, uint32_t handle)
+/* On the path of a message the lookup is done in place. */
+static always_inline struct vmri_slot *find_slot(const struct vmri_table *t,
+                                                 uint32_t handle)
 {
     uint32_t index = index_of(t->format, handle);
     const struct vmri_leaf *leaf;
@@ -332,6 +335,11 @@ static struct vmri_slot *find_slot(const struct vmri_table *t, uint32_t handle)
     return slot ? slot + index % VMRI_LEAF_SLOTS : NULL;
 }
 
+struct vmri_slot *vmri_table_slot(const struct vmri_table *t, uint32_t handle)
+{
+    return find_slot(t, handle);
+}
+
 /* Not of devices themselves. */
 static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
 {
@@ -342,7 +350,7 @@ static void trace(uint32_t event, const struct vmri_table *t, uint32_t handle)
 static void slot_publish(struct vmri_table *t, uint32_t handle, void *obj,
                          uint32_t ref)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
 
     env_store(&slot->obj, obj);
     env_store_release(&slot->ref, ref);
@@ -357,7 +365,7 @@ void vmri_table_publish(struct vmri_table *t, uint32_t handle, void *obj)
 void vmri_table_release(struct vmri_table *t, uint32_t handle)
 {
     const struct vmri_handle_format *f = t->format;
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
     struct vmri_leaf *leaf = leaf_at(t, index_of(f, handle) / VMRI_LEAF_SLOTS);
 
     env_lock(&t->lock);
@@ -374,8 +382,8 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle)
  * Refer to what is in the slot, if it is what the handle names and in none of
  * the states `hidden`.
  */
-static inline void *slot_refer(struct vmri_slot *slot, uint32_t handle,
-                               uint32_t hidden)
+static always_inline void *slot_refer(struct vmri_slot *slot, uint32_t handle,
+                                      uint32_t hidden)
 {
     uint32_t ref = env_load(&slot->ref);
 
@@ -392,7 +400,7 @@ static inline void *slot_refer(struct vmri_slot *slot, uint32_t handle,
     return NULL;
 }
 
-static void *slot_get(struct vmri_slot *slot, uint32_t handle)
+static always_inline void *slot_get(struct vmri_slot *slot, uint32_t handle)
 {
     return slot_refer(slot, handle, VMRI_REF_DYING | VMRI_REF_IDLE);
 }
@@ -406,7 +414,7 @@ void *vmri_table_get(struct vmri_table *t, uint32_t handle)
 
 void vmri_table_put(struct vmri_table *t, uint32_t handle)
 {
-    env_fetch_sub(&find_slot(t, handle)->ref, 1);
+    env_fetch_sub(&vmri_table_slot(t, handle)->ref, 1);
 }
 
 /*
@@ -442,7 +450,7 @@ static void slot_wait(struct vmri_slot *slot, uint32_t own)
 
 void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
     void *obj = slot_hide(slot, handle);
 
     if ( obj )
@@ -456,7 +464,7 @@ void *vmri_table_kill(struct vmri_table *t, uint32_t handle)
 
 void vmri_table_idle(struct vmri_table *t, uint32_t handle)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
 
     env_fetch_or(&slot->ref, VMRI_REF_IDLE);
     slot_wait(slot, 1);
@@ -464,17 +472,17 @@ void vmri_table_idle(struct vmri_table *t, uint32_t handle)
 
 void vmri_table_rename(struct vmri_table *t, uint32_t handle, uint32_t name)
 {
-    env_store(&find_slot(t, handle)->handle, name);
+    env_store(&vmri_table_slot(t, handle)->handle, name);
 }
 
 void vmri_table_live(struct vmri_table *t, uint32_t handle)
 {
-    env_fetch_and(&find_slot(t, handle)->ref, ~VMRI_REF_IDLE);
+    env_fetch_and(&vmri_table_slot(t, handle)->ref, ~VMRI_REF_IDLE);
 }
 
 void *vmri_table_peek(struct vmri_table *t, uint32_t handle)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
 
     return slot && env_load(&slot->handle) == handle
            ? vmri_table_peek_slot(t, handle) : NULL;
@@ -482,7 +490,7 @@ void *vmri_table_peek(struct vmri_table *t, uint32_t handle)
 
 void *vmri_table_peek_slot(struct vmri_table *t, uint32_t handle)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
     uint32_t ref = slot ? env_load_acquire(&slot->ref) : 0;
 
     return ref && !(ref & VMRI_REF_DYING) ? env_load(&slot->obj) : NULL;
@@ -552,7 +560,7 @@ void vmri_unuse(struct vmri_dev *dev, void *obj)
 int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
                      uint32_t handle, void **obj)
 {
-    struct vmri_slot *slot = find_slot(t, handle);
+    struct vmri_slot *slot = vmri_table_slot(t, handle);
     struct used_object *used;
     int ret = -ENOENT;
 

@@ -236,6 +236,7 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
         goto free;
 
     qp->qpn = qpn;
+    qp->slot = vmri_table_slot(&dev->qps, qpn);
     vmri_source_init(&qp->source, qpn);
     qp_init(qp, arg);
 

@@ -90,6 +90,7 @@ struct vmri_qp {
     uint32_t qpn;
     uint32_t users;             /* none; as the other objects have it */
     struct vmri_dev *dev;       /* constant, as all up to lock */
+    struct vmri_slot *slot;     /* in dev->qps */
     struct vmri_cq *scq;
     struct vmri_cq *rcq;
     struct vmri_eq *eq;

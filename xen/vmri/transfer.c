@@ -142,7 +142,7 @@ struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
     if ( answers )
         return peer;
 
-    vmri_table_put(&dev->qps, peer->qpn);
+    vmri_slot_put(peer->slot);
  none:
     vmri_fabric_peer_put(dev);
 
@@ -154,7 +154,7 @@ void vmri_peer_put(struct vmri_qp *peer)
     struct vmri_dev *dev = peer->dev;
 
     env_fetch_sub(&peer->inflight, 1);
-    vmri_table_put(&dev->qps, peer->qpn);
+    vmri_slot_put(peer->slot);
     vmri_fabric_peer_put(dev);
 }
 
