@@ -57,6 +57,7 @@ void env_test_begin(void)
 void env_test_end(void) {}
 void env_test_returned(void) {}
 void env_test_preempt(unsigned int n) { (void)n; }
+void env_test_deny(bool on) { (void)on; }
 void env_test_domain_dying(struct domain *d) { (void)d; }
 bool env_test_aside_end(void) { return true; }
 void env_test_advance(uint64_t ns) { (void)ns; }
