@@ -20,6 +20,7 @@
 #define VMRI_OP_ctl_fabric_create 0x8007 /* struct vmri_ctl_fabric */
 #define VMRI_OP_ctl_fabric_delete 0x8008 /* struct vmri_ctl_fabric */
 #define VMRI_OP_ctl_fabric_list	0x8009	/* struct vmri_ctl_fabric */
+#define VMRI_OP_ctl_rate	0x800a	/* struct vmri_ctl_rate */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
@@ -219,6 +220,30 @@ VMRI_ASSERT_SIZE(vmri_ctl_port, 96);
 #define VMRI_PORTA_ALL		0x3fU
 
 /*
+ * Tell how fast a device may send, after setting that if it is asked for: all of
+ * it together, or what its queue pairs send on a service level.  What counts is
+ * the payload of its own requests, READs included, a datagram to a group once.
+ * A bucket of `burst` bytes fills with `rate`, and is full at first.
+ * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: a value out
+ * of range.
+ */
+struct vmri_ctl_rate {
+	uint32_t domid;			/* IN */
+	uint32_t dev_id;		/* IN */
+	uint32_t flags;			/* IN: VMRI_RATE_* */
+	uint32_t which;			/* IN: a service level, or the device */
+	uint64_t rate;			/* bytes a second; 0: no limit */
+	uint64_t burst;			/* bytes; IN: 0 for what goes with rate */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_rate, 32);
+#define VMRI_RATE_SET		0x1U
+#define VMRI_RATE_DEVICE	16	/* which */
+#define VMRI_RATE_MIN		125000U
+#define VMRI_RATE_MAX		125000000000ULL
+#define VMRI_BURST_MIN		8192U
+#define VMRI_BURST_MAX		(1U << 30)
+
+/*
  * One object of a device: the first of a kind at or after `index`, at this
  * moment.  A walk begins with index 0 and goes on with what comes back; what is
  * made or destroyed meanwhile may be missing.
@@ -302,5 +327,6 @@ VMRI_ASSERT_SIZE(vmri_ctl_dump, 96);
 #define VMRI_PARKED_NO		0
 #define VMRI_PARKED_RECEIVE	1	/* to be posted by the peer */
 #define VMRI_PARKED_PEER	2	/* to be there, or to connect */
+#define VMRI_PARKED_RATE	3	/* its device's to let it */
 
 #endif /* VMRI_CONTROL_H */

@@ -23,6 +23,7 @@
 #define min(x, y)           ((x) < (y) ? (x) : (y))
 #define max(x, y)           ((x) > (y) ? (x) : (y))
 #define min_t(type, x, y)   min((type)(x), (type)(y))
+#define max_t(type, x, y)   max((type)(x), (type)(y))
 #define ARRAY_SIZE(x)       (sizeof(x) / sizeof((x)[0]))
 #define ROUNDUP(x, a)       (((x) + (a) - 1) & ~((a) - 1))
 #define container_of(ptr, type, member) \

@@ -38,6 +38,10 @@
     type min_tx_ = (x);                                         \
     type min_ty_ = (y);                                         \
     min_tx_ < min_ty_ ? min_tx_ : min_ty_; })
+#define max_t(type, x, y) ({                                    \
+    type max_tx_ = (x);                                         \
+    type max_ty_ = (y);                                         \
+    max_tx_ > max_ty_ ? max_tx_ : max_ty_; })
 
 #define ARRAY_SIZE(x)       (sizeof(x) / sizeof((x)[0]))
 #define ROUNDUP(x, a)       (((x) + (a) - 1) & ~((a) - 1))

@@ -219,6 +219,7 @@ struct guest_conn {
     uint8_t min_rnr_timer;          /* default 12 */
     uint16_t access;                /* default all that there are */
     uint16_t pkey_index;            /* default 0 */
+    uint8_t sl;
 };
 #define CONN_ZERO   0xff            /* stands for 0 where 0 is the default */
 long qp_modify(struct guest_qp *qp, struct vmri_qp_modify *arg);
@@ -257,6 +258,7 @@ struct guest_wr {
     struct guest_qp *to;            /* UD */
     uint32_t qkey;
     uint8_t pkey_index;             /* QP1 */
+    uint8_t sl;                     /* UD */
     const struct vmri_sge *list;    /* indirect entries, instead of sge */
     bool raw;                       /* the request's union is: */
     struct vmri_send_wqe wqe;

@@ -185,6 +185,7 @@ static void attr_rtr(struct guest_qp *qp, struct guest_qp *peer,
     arg->max_dest_rd_atomic = 1;
     arg->min_rnr_timer = or_default(conn->min_rnr_timer, 12);
     arg->av.dlid = peer->guest->lid;
+    arg->av.sl = conn->sl;
 }
 
 static void attr_rts(struct guest_qp *qp, const struct guest_conn *conn,
@@ -302,6 +303,7 @@ static void fill_address(const struct guest_wr *wr, struct vmri_send_wqe *wqe)
     else if ( wr->to )
     {
         wqe->u.ud.av.dlid = wr->to->guest->lid;
+        wqe->u.ud.av.sl = wr->sl;
         wqe->u.ud.av.pkey_index = wr->pkey_index;
         wqe->u.ud.remote_qpn = wr->to->qpn;
         wqe->u.ud.remote_qkey = wr->qkey ? wr->qkey : 0x11111111;

@@ -113,6 +113,11 @@ int call_limits(struct vmri_ctl_limits *limits)
     return vmri_op(VMRI_OP_ctl_limits, limits, sizeof(*limits));
 }
 
+int call_rate(struct vmri_ctl_rate *rate)
+{
+    return vmri_op(VMRI_OP_ctl_rate, rate, sizeof(*rate));
+}
+
 int call_stats(struct vmri_ctl_stats *stats)
 {
     return vmri_op(VMRI_OP_ctl_stats, stats, sizeof(*stats));

@@ -59,6 +59,14 @@ static const struct command commands[] = {
         .run = cmd_port,
     },
     {
+        .name = "rate",
+        .synopsis = "DOMAIN [ID] [RATE|unlimited] [burst=SIZE] [sl=N]",
+        .help = "show, or set and show, how fast a device may send, as 10Gb/s:\n"
+                "      all of it together, or what it sends on a service level",
+        .min_args = 1, .max_args = 5,
+        .run = cmd_rate,
+    },
+    {
         .name = "stats",
         .synopsis = "[DOMAIN [ID]]",
         .help = "show all that devices count, by type of queue pair too",

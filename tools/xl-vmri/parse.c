@@ -182,8 +182,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
     return true;
 }
 
-/* A number of things or bytes; K, M, G and T behind it multiply. */
-static bool parse_amount(const char *what, const char *text, uint64_t max,
+bool parse_amount(const char *what, const char *text, uint64_t max,
                          uint64_t *value)
 {
     static const char units[] = "KMGT";

@@ -139,30 +139,6 @@ static bool parse_port(int argc, char **argv, struct vmri_ctl_port *port)
     return true;
 }
 
-/* The domain's only device. */
-static bool find_device(uint32_t domid, uint32_t *dev_id)
-{
-    struct vmri_ctl_info info = { .domid = domid };
-    int rc = call_info(&info);
-
-    if (rc == -ENOENT || (!rc && info.domid != domid)) {
-        report("%s has no device", domain_text(domid));
-        return false;
-    }
-    if (rc) {
-        report("cannot look up the device of %s: %s", domain_text(domid),
-               error_text(rc));
-        return false;
-    }
-
-    *dev_id = info.dev_id;
-    if (!call_info_next(&info) && info.domid == domid) {
-        report("%s has more than one device: name one", domain_text(domid));
-        return false;
-    }
-    return true;
-}
-
 static void report_port(const struct vmri_ctl_port *port, int rc)
 {
     switch (-rc) {
@@ -246,7 +222,7 @@ int cmd_port(const struct options *opt, int argc, char **argv)
     if (!session_open() || !session_domain(argv[0], &port.domid))
         return RC_FAILURE;
     if (port.dev_id == VMRI_DEV_ANY &&
-        !find_device(port.domid, &port.dev_id))
+        !session_device(port.domid, &port.dev_id))
         return RC_FAILURE;
 
     rc = call_port(&port);

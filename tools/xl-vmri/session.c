@@ -122,6 +122,29 @@ bool session_domain(const char *spec, uint32_t *domid)
     return !rc;
 }
 
+bool session_device(uint32_t domid, uint32_t *dev_id)
+{
+    struct vmri_ctl_info info = { .domid = domid };
+    int rc = call_info(&info);
+
+    if (rc == -ENOENT || (!rc && info.domid != domid)) {
+        report("%s has no device", domain_text(domid));
+        return false;
+    }
+    if (rc) {
+        report("cannot look up the device of %s: %s", domain_text(domid),
+               error_text(rc));
+        return false;
+    }
+
+    *dev_id = info.dev_id;
+    if (!call_info_next(&info) && info.domid == domid) {
+        report("%s has more than one device: name one", domain_text(domid));
+        return false;
+    }
+    return true;
+}
+
 const char *domain_text(uint32_t domid)
 {
     static char text[160];

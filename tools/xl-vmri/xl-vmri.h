@@ -3,8 +3,8 @@
  * xl-vmri: what its files share.
  *
  * Layers: main.c and cmdtable.c read the command line; attach.c, fabric.c,
- * list.c, limits.c, port.c, stats.c, top.c and dump.c are the commands; call.c is
- * the only file that calls the hypervisor, store.c the only one that speaks to
+ * list.c, limits.c, port.c, rate.c, stats.c, top.c and dump.c are the commands;
+ * call.c is the only file that calls the hypervisor, store.c the only one that speaks to
  * xenstore.  Those two return 0 or a negative errno and print nothing; a
  * command prints one message and returns an exit code.
  */
@@ -62,7 +62,7 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, fabric.c, list.c, limits.c, port.c, stats.c, top.c, dump.c */
+/* attach.c, fabric.c, list.c, limits.c, port.c, rate.c, stats.c, top.c, dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
 int cmd_fabric(const struct options *opt, int argc, char **argv);
@@ -70,6 +70,7 @@ int cmd_list(const struct options *opt, int argc, char **argv);
 int cmd_info(const struct options *opt, int argc, char **argv);
 int cmd_limits(const struct options *opt, int argc, char **argv);
 int cmd_port(const struct options *opt, int argc, char **argv);
+int cmd_rate(const struct options *opt, int argc, char **argv);
 int cmd_stats(const struct options *opt, int argc, char **argv);
 int cmd_top(const struct options *opt, int argc, char **argv);
 int cmd_dump(const struct options *opt, int argc, char **argv);
@@ -92,6 +93,9 @@ const char *error_text(int rc);
 /* A domain by id or name.  Reports and returns false when there is none. */
 bool session_domain(const char *spec, uint32_t *domid);
 
+/* The domain's only device.  Reports and returns false when it is not one. */
+bool session_device(uint32_t domid, uint32_t *dev_id);
+
 /*
  * "NAME (ID)", or "domain ID" when it has no name.  The text lies in a static
  * buffer that the next call overwrites.
@@ -111,7 +115,10 @@ bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric);
 /* key=value words into *attach but for its domid and fabric, and *fabric. */
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                   struct vmri_ctl_fabric *fabric);
-/* The same into *limits; a value may end in K, M, G or T, powers of 1024. */
+/* A number up to max of things or bytes, times K, M, G or T, powers of 1024. */
+bool parse_amount(const char *what, const char *text, uint64_t max,
+                  uint64_t *value);
+/* key=value words into *limits, whose values are amounts. */
 bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits);
 /* Seconds with a fraction, 0.1 to 3600. */
 bool parse_delay(const char *text, double *seconds);
@@ -151,6 +158,8 @@ int call_fabric_list(struct vmri_ctl_fabric *fabric);
 int call_limits(struct vmri_ctl_limits *limits);
 /* -EEXIST: the LID is taken; -ENODEV. */
 int call_port(struct vmri_ctl_port *port);
+/* -ENODEV. */
+int call_rate(struct vmri_ctl_rate *rate);
 int call_stats(struct vmri_ctl_stats *stats);
 /* The first object at or after object->index, or -ENOENT. */
 int call_dump(struct vmri_ctl_dump *object);

@@ -205,6 +205,24 @@ static long ctl_port(uint64_t guest)
     return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
 }
 
+static long ctl_rate(uint64_t guest)
+{
+    struct vmri_ctl_rate arg;
+    struct domain *d;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    ret = target(arg.domid, VMRI_OP_ctl_rate, &d);
+    if ( ret )
+        return ret;
+    ret = vmri_rate_control(d, &arg);
+    env_domain_put(d);
+
+    return ret ?: env_copy_to_guest(guest, &arg, sizeof(arg));
+}
+
 static long ctl_dump(uint64_t guest)
 {
     struct vmri_ctl_dump arg;
@@ -278,6 +296,8 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
     case VMRI_OP_ctl_fabric_delete:
     case VMRI_OP_ctl_fabric_list:
         return ctl_fabric(cmd, args);
+    case VMRI_OP_ctl_rate:
+        return ctl_rate(args);
     default:
         return -ENOSYS;
     }

@@ -224,11 +224,16 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     struct vmri_qp *peer = NULL;
+    uint32_t bytes = wqe->length;
     struct vmri_dev *dev;
     enum vmri_step rc = VMRI_STEP_DONE;
 
     if ( !source_there(qp) )
         return VMRI_STEP_FAILED;
+
+    /* To a group it goes once, whatever is made of it there. */
+    if ( !qp->tx.group_end && !vmri_rate_allows(qp, &bytes) )
+        return VMRI_STEP_PARKED;
 
     if ( wqe->u.ud.av.dlid >= VMRI_MLID_MIN )
         return vmri_multicast(qp, budget);

@@ -90,6 +90,7 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
     vmri_port_init(&dev->port);
     dev->life = vmri_new_life();
     vmri_park_init(&dev->park);
+    vmri_rate_init(&dev->rates);
     *out = dev;
 
     return 0;

@@ -353,6 +353,8 @@ int vmri_run(struct vmri_qp *qp)
 
         set_running(qp, 1);
         rc = run_owned(qp, &budget);
+        if ( unlikely(env_load(&qp->dev->limited)) && rc != RUN_PARKED )
+            vmri_rate_yield(qp);
         set_running(qp, 0);
         env_mb();
 

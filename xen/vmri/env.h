@@ -67,6 +67,7 @@ enum env_level {
     LEVEL_QP,
     LEVEL_SRQ,
     LEVEL_CQ,
+    LEVEL_RATE,
     LEVEL_PARK,
     LEVEL_EQ,
 };

@@ -50,6 +50,7 @@
  *   LEVEL_QP       qp->lock: state, attributes, receive queue.
  *   LEVEL_SRQ      srq->lock: the ring, the limit.
  *   LEVEL_CQ       cq->lock: the producer index.
+ *   LEVEL_RATE     dev->rates.lock: what of its rates the device has used.
  *   LEVEL_PARK     dev->park.lock: the timer wheel and what is parked, and the
  *                  queue pairs that wait for a receive of the device's SRQs.
  *   LEVEL_EQ       eq->lock: the producer index, events that wait.
@@ -243,6 +244,7 @@ struct vmri_source {
 
 #include "mcg.h"
 #include "port.h"
+#include "rate.h"
 
 /* ---- devices, domains, fabrics ---- */
 
@@ -292,6 +294,7 @@ struct vmri_dev {
     uint64_t guid;
     uint64_t life;              /* no other device's or QP's */
     uint32_t id;
+    bool limited;               /* by rates.lock; read without, too */
     struct vmri_slot *slot;     /* in owner->devs */
 
     env_lock_t lock;            /* LEVEL_DEV */
@@ -319,6 +322,7 @@ struct vmri_dev {
     bool detaching;             /* by vmri_control_lock: a call is at it */
 
     struct vmri_park park;
+    struct vmri_rates rates;
     /* Atomic, relaxed.  What is counted by type is 0 in `counters`. */
     struct vmri_counters counters;
     struct vmri_qp_counters types[VMRI_STAT_NR];

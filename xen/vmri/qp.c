@@ -286,6 +286,7 @@ int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
     vmri_park_remove(qp);
     vmri_mcg_forget(qp);
     vmri_srq_leave(qp);
+    vmri_rate_yield(qp);
     vmri_source_fini(qp->eq, &qp->source);
     vmri_table_release(&dev->qps, qpn);
 
@@ -332,6 +333,7 @@ static void reset(struct vmri_qp *qp)
     qp->drain_event = false;
     qp->last_wqe = false;
     env_store(&qp->rq_wanted, 0);
+    vmri_rate_yield(qp);
     vmri_park_remove(qp);
 
     env_lock(&qp->lock);

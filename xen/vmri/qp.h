@@ -84,6 +84,7 @@ enum vmri_parked {
     VMRI_PARK_NONE,
     VMRI_PARK_RNR,              /* the peer has no receive posted */
     VMRI_PARK_PEER,             /* the peer is not there, or not connected */
+    VMRI_PARK_RATE,             /* the device has sent too much */
 };
 
 struct vmri_qp {
@@ -119,6 +120,7 @@ struct vmri_qp {
     bool last_wqe;              /* by the owner: LAST_WQE_REACHED is out */
     struct vmri_wq sq;          /* by the owner */
     struct vmri_tx tx;          /* by the owner */
+    struct vmri_turn rate;      /* by the owner; of a device that is limited */
     struct vmri_wq rq;          /* by lock */
     /*
      * RC: our receive that the peer's message fills; by who claimed it, under
@@ -238,6 +240,20 @@ static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 static inline void vmri_spend(uint32_t *budget, uint32_t cost)
 {
     *budget -= cost < *budget ? cost : *budget;
+}
+
+/*
+ * May the request in qp->tx move this many bytes now, or some of them, and then
+ * how many?  Else the queue is parked.  None move at any time.
+ */
+static inline bool vmri_rate_allows(struct vmri_qp *qp, uint32_t *bytes)
+{
+    if ( likely(!env_load(&qp->dev->limited)) || !*bytes )
+        return true;
+
+    *bytes = vmri_rate_take(qp, *bytes);
+
+    return *bytes;
 }
 
 /* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */

@@ -443,6 +443,10 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
 
     if ( vmri_is_atomic(tx->wqe.opcode) )
     {
+        if ( tx->wqe.opcode == VMRI_WR_FLUSH )
+            bytes = 0;
+        if ( !vmri_rate_allows(qp, &bytes) )
+            return VMRI_STEP_PARKED;
         rc = vmri_atomic(qp, peer);
         return rc == VMRI_STEP_DONE ? finish(qp, peer) : rc;
     }
@@ -459,6 +463,8 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
 
     if ( bytes > VMRI_STEP )
         bytes = VMRI_STEP;
+    if ( !vmri_rate_allows(qp, &bytes) )
+        return VMRI_STEP_PARKED;
     if ( bytes )
     {
         rc = move(qp, peer, bytes);

@@ -275,6 +275,24 @@ static int port(struct vmri_ctl_port *p)
     return 0;
 }
 
+static int rate(struct vmri_ctl_rate *r)
+{
+    struct vmri_ctl_rate *have = &fake_call.rates[r->which];
+    unsigned int i = position(r->domid, r->dev_id);
+
+    if (fake_call.rate_errno)
+        return fake_call.rate_errno;
+    if (!exists(i, r->domid, r->dev_id))
+        return ENODEV;
+    if (r->flags & VMRI_RATE_SET) {
+        have->rate = r->rate;
+        have->burst = r->burst ? r->burst : r->rate / 50;
+    }
+    r->rate = have->rate;
+    r->burst = have->burst;
+    return 0;
+}
+
 static int stats(struct vmri_ctl_stats *s)
 {
     unsigned int i = position(s->domid, s->dev_id);
@@ -338,6 +356,9 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
         break;
     case VMRI_OP_ctl_port:
         errno = port(p);
+        break;
+    case VMRI_OP_ctl_rate:
+        errno = rate(p);
         break;
     case VMRI_OP_ctl_stats:
         errno = stats(p);

@@ -22,6 +22,8 @@ struct fake_call {
     struct vmri_ctl_info devices[16];   /* in order of domid, dev_id */
     struct vmri_qp_counters types[VMRI_STAT_MAX];   /* of every device */
     struct vmri_ctl_limits limits;      /* of every domain */
+    struct vmri_ctl_rate rates[VMRI_RATE_DEVICE + 1];   /* of every device */
+    int rate_errno;
     int port_errno;
     struct vmri_ctl_port port;      /* of every device; the last mask */
     struct vmri_ctl_fabric fabrics[8];  /* created, in order of their numbers */

@@ -150,6 +150,21 @@ static void test_bad_usage(void)
         { "attach d1 guid=001:12233:4455:6677", "is not 16 hexadecimal" },
         { "attach d1 guid=001122334455667g", "is not 16 hexadecimal" },
         { "attach d1 guid=0000000000000000", "a GUID is not zero" },
+        { "rate", "too few arguments: rate DOMAIN" },
+        { "rate d1 64", "id: 64 is out of range" },
+        { "rate d1 0 10G", "\"10G\" is not a rate" },
+        { "rate d1 0 Gb/s", "\"Gb/s\" is not a rate" },
+        { "rate d1 0 1.2.3Gb/s", "\"1.2.3Gb/s\" is not a rate" },
+        { "rate d1 0 .Gb/s", "\".Gb/s\" is not a rate" },
+        { "rate d1 0 999kb/s", "a rate is 1Mb/s to 1Tb/s" },
+        { "rate d1 0 1.1Tb/s", "a rate is 1Mb/s to 1Tb/s" },
+        { "rate d1 0 1Gb/s 1Gb/s", "the rate is given twice" },
+        { "rate d1 0 1Gb/s burst=8K burst=8K", "burst is given twice" },
+        { "rate d1 0 1Gb/s sl=1 sl=1", "sl is given twice" },
+        { "rate d1 0 1Gb/s burst=8191", "burst: 8192 bytes at the least" },
+        { "rate d1 0 1Gb/s burst=2G", "burst: 2 is out of range" },
+        { "rate d1 0 burst=8K", "burst needs a rate" },
+        { "rate d1 0 1Gb/s sl=16", "sl: 16 is out of range" },
         { "limits", "too few arguments: limits DOMAIN" },
         { "limits d1 qps", "\"qps\" is not NAME=VALUE" },
         { "limits d1 =5", "\"=5\" is not NAME=VALUE" },
@@ -597,6 +612,36 @@ static void test_port(void)
     CHECK(run("port d1 1") == RC_FAILURE && says("cannot look up the port"));
 }
 
+static void test_rate(void)
+{
+    reset();
+    CHECK(run("rate d1") == RC_FAILURE && says("d1 (1) has no device\n"));
+    CHECK(run("attach d1") == RC_OK && run("attach d1") == RC_OK);
+    CHECK(run("rate d1") == RC_FAILURE && says("more than one device"));
+    CHECK(run("rate d1 0") == RC_OK);
+    CHECK(!strcmp(out, "d1 (1): device 0, unlimited\n"));
+
+    CHECK(run("rate d1 0 10Gb/s") == RC_OK);
+    CHECK(!strcmp(out, "d1 (1): device 0, 10Gb/s, burst 25000000 bytes\n"));
+    CHECK(fake_call.rates[VMRI_RATE_DEVICE].rate == 1250000000);
+    CHECK(run("rate d1 1 2.5mb/s burst=64K sl=3") == RC_OK);
+    CHECK(!strcmp(out, "d1 (1): device 1, SL 3, 2.5Mb/s, burst 65536 bytes\n"));
+    CHECK(fake_call.rates[3].rate == 312500);
+    CHECK(run("rate d1 1 sl=4") == RC_OK && prints("SL 4, unlimited\n"));
+    CHECK(run("rate d1 1") == RC_OK);
+    CHECK(!strcmp(out, "d1 (1): device 1, SL 3, 2.5Mb/s, burst 65536 bytes\n"
+                       "d1 (1): device 1, 10Gb/s, burst 25000000 bytes\n"));
+    CHECK(run("rate d1 1 --json") == RC_OK && prints("\"sl\": 3"));
+    CHECK(prints("\"sl\": null,\n    \"bytes_per_second\": 1250000000"));
+    CHECK(run("rate d1 1 unlimited") == RC_OK && prints("unlimited"));
+    CHECK(!fake_call.rates[VMRI_RATE_DEVICE].rate && fake_call.rates[3].rate);
+
+    CHECK(run("rate d1 5") == RC_FAILURE && says("d1 (1) has no device 5"));
+    fake_call.rate_errno = ESRCH;
+    CHECK(run("rate d1 0 1Tb/s") == RC_FAILURE && says("cannot set the rate"));
+    CHECK(says("it is going away"));
+}
+
 static void test_limits(void)
 {
     reset();
@@ -761,6 +806,7 @@ int main(void)
     test_sweep();
     test_list();
     test_info();
+    test_rate();
     test_limits();
     test_port();
     test_stats();
