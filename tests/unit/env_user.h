@@ -19,6 +19,7 @@
 #define likely(x)           __builtin_expect(!!(x), 1)
 #define unlikely(x)         __builtin_expect(!!(x), 0)
 #define always_inline       inline __attribute__((__always_inline__))
+#define noinline            __attribute__((__noinline__))
 #define __init
 #define __read_mostly
 

@@ -68,7 +68,7 @@ static void check_frames(const struct guest_mr *m)
 
         if ( at >= m->length )
             at = m->length - 1;
-        run = vmri_key_frame(mr, m->iova + at, &frame, &offset);
+        run = vmri_range_frame(&mr->range, m->iova + at, &frame, &offset);
         CHECK_EQ(frame, env_test_frame(m->guest->domain, m->gfn + page));
         CHECK_EQ(offset, (m->offset + at) & ~PAGE_MASK);
         CHECK(run && run + offset <= (uint64_t)contiguous(m, page) << PAGE_SHIFT);
@@ -181,7 +181,7 @@ static void check_list(struct guest_mr *m, uint64_t *list)
     mr = vmri_table_get(&dev->keys, m->key);
     for ( k = 0; k < m->pages; k++ )
     {
-        uint64_t run = vmri_key_frame(mr, m->iova + k * PAGE_SIZE, &frame,
+        uint64_t run = vmri_range_frame(&mr->range, m->iova + k * PAGE_SIZE, &frame,
                                       &offset), n;
 
         for ( n = 0; n < run >> PAGE_SHIFT; n++ )

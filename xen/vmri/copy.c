@@ -75,7 +75,7 @@ static bool resolve_key(struct vmri_place *p, uint32_t key,
     if ( !p->k )
         return false;
 
-    run = vmri_key_frame(p->k, addr, &p->frame, &p->offset);
+    run = vmri_range_frame(&p->k->range, addr, &p->frame, &p->offset);
     if ( run > bytes )
         run = bytes;
     if ( !p->k->range.pinned )

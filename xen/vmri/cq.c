@@ -30,13 +30,12 @@ static bool cq_disarm(struct vmri_cq *cq, const struct vmri_cqe *cqe)
     return true;
 }
 
-static void cq_count(struct vmri_cq *cq, const struct vmri_qp *qp,
-                     const struct vmri_cqe *cqe)
+static noinline void count_failure(const struct vmri_qp *qp,
+                                   const struct vmri_cqe *cqe)
 {
-    vmri_count(cq->dev, completions, 1);
     if ( cqe->status == VMRI_WC_WR_FLUSH_ERR )
         vmri_count_qp(qp, flushed, 1);
-    else if ( cqe->status )
+    else
         vmri_count_qp(qp, errors, 1);
 }
 
@@ -44,47 +43,62 @@ static void cq_count(struct vmri_cq *cq, const struct vmri_qp *qp,
 static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
 {
     struct vmri_cq_hdr *hdr = cq_hdr(cq);
-    uint32_t size = 1U << cq->log2_entries;
-    uint32_t slot = cq->prod & (size - 1);
+    const uint32_t size = 1U << cq->log2_entries, prod = cq->prod;
 
-    if ( cq->overflow || cq->prod - env_load_acquire(&hdr->cons) >= size )
+    if ( unlikely(cq->overflow ||
+                  prod - env_load_acquire(&hdr->cons) >= size) )
         return false;
 
-    cqe->timestamp = env_now();
+    if ( !cqe->timestamp )
+        cqe->timestamp = env_now();
     *(struct vmri_cqe *)vmri_region_at(&cq->region, VMRI_RING_OFFSET +
-                                       slot * sizeof(*cqe)) = *cqe;
-    env_store(&cq->prod, cq->prod + 1);
-    env_store_release(&hdr->prod, cq->prod);
+                                       (prod & (size - 1)) *
+                                       sizeof(*cqe)) = *cqe;
+    env_store(&cq->prod, prod + 1);
+    env_store_release(&hdr->prod, prod + 1);
 
     return true;
+}
+
+/* There was no room: the CQ is dead, which is told once.  Gives up cq->lock. */
+static noinline void cq_overflow(struct vmri_cq *cq)
+{
+    const bool first = !cq->overflow;
+
+    if ( first )
+    {
+        env_store(&cq->overflow, true);
+        env_store(&cq_hdr(cq)->overflow, 1);
+    }
+    env_unlock(&cq->lock);
+
+    if ( first )
+        vmri_event_raise(cq->eq, &cq->source, VMRI_EVENT_CQ_ERR);
 }
 
 bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
                   struct vmri_cqe *cqe)
 {
-    bool written, raise;
+    bool raise;
 
     cqe->qpn = qp->qpn;
 
     env_lock(&cq->lock);
-
-    written = cq_write(cq, cqe);
-    raise = written ? cq_disarm(cq, cqe) : !cq->overflow;
-    if ( !written && !cq->overflow )
+    if ( unlikely(!cq_write(cq, cqe)) )
     {
-        env_store(&cq->overflow, true);
-        env_store(&cq_hdr(cq)->overflow, 1);
+        cq_overflow(cq);
+        return false;
     }
-
+    raise = cq_disarm(cq, cqe);
     env_unlock(&cq->lock);
 
-    if ( written )
-        cq_count(cq, qp, cqe);
+    vmri_count(cq->dev, completions, 1);
+    if ( unlikely(cqe->status) )
+        count_failure(qp, cqe);
     if ( raise )
-        vmri_event_raise(cq->eq, &cq->source,
-                         written ? VMRI_EVENT_COMPLETION : VMRI_EVENT_CQ_ERR);
+        vmri_event_raise(cq->eq, &cq->source, VMRI_EVENT_COMPLETION);
 
-    return written;
+    return true;
 }
 
 /* As vmri_region_destroy. */

@@ -2,10 +2,11 @@
 /*
  * VMRI: who runs a send queue, when, and for how long.
  *
- * A queue has at most one owner, the CPU that set `busy`.  Who finds it owned,
- * or somebody waiting to own it, leaves a note in `again` and goes; that owner
- * looks at the note after it has given the queue up.  Every call has a budget
- * that each request and each byte uses up, and all progress is in the QP.
+ * A queue has at most one owner, the CPU that set VMRI_BUSY in `busy`.  Who
+ * finds it owned, or somebody waiting to own it, leaves a note there,
+ * VMRI_AGAIN, and goes; that owner looks at the note when it gives the queue
+ * up.  Every call has a budget that each request and each byte uses up, and all
+ * progress is in the QP.
  */
 #include "internal.h"
 
@@ -30,14 +31,6 @@ void vmri_ready(struct vmri_qp *qp)
     vmri_event_raise(qp->eq, &qp->source, VMRI_EVENT_QUEUE_READY);
 }
 
-/* The slot is free again before its completion can be seen. */
-static void retire(struct vmri_qp *qp)
-{
-    qp->tx.active = false;
-    qp->sq.cons++;
-    env_store_release(&qp->sq.hdr->cons, qp->sq.cons);
-}
-
 static void trace_end(const struct vmri_qp *qp)
 {
     const struct vmri_tx *tx = &qp->tx;
@@ -50,18 +43,16 @@ static void trace_end(const struct vmri_qp *qp)
                   tx->wqe.opcode, tx->wqe.length);
 }
 
-/* Atomics cost, also those that add nothing. */
-static void count_bytes(struct vmri_qp *qp, const struct vmri_send_wqe *wqe)
+static void count(const struct vmri_qp *qp)
 {
-    uint32_t back = vmri_bytes_back(wqe);
-
-    if ( back )
-        vmri_count_qp(qp, rx_bytes, back);
-    else
-        vmri_count_qp(qp, tx_bytes, vmri_bytes_out(wqe));
+    vmri_count_qp(qp, tx_msgs, 1);
+    if ( qp->tx.moves == VMRI_MOVES_BACK )
+        vmri_count_qp(qp, rx_bytes, qp->tx.wqe.length);
+    else if ( qp->tx.moves == VMRI_MOVES_OUT )
+        vmri_count_qp(qp, tx_bytes, qp->tx.wqe.length);
 }
 
-static void complete(struct vmri_qp *qp)
+void vmri_complete(struct vmri_qp *qp)
 {
     const struct vmri_tx *tx = &qp->tx;
     struct vmri_cqe cqe = {
@@ -69,17 +60,14 @@ static void complete(struct vmri_qp *qp)
         .byte_len = tx->wqe.length,
         .status = tx->status,
         .vendor_err = tx->vendor_err,
-        .opcode = vmri_completion_opcode(tx->wqe.opcode),
+        .opcode = tx->completion,
     };
 
     trace_end(qp);
-    if ( !tx->status )
-    {
-        vmri_count_qp(qp, tx_msgs, 1);
-        count_bytes(qp, &tx->wqe);
-    }
+    if ( likely(!tx->status) )
+        count(qp);
 
-    retire(qp);
+    vmri_send_retire(qp);
 
     if ( (tx->status || (tx->wqe.flags & VMRI_SEND_SIGNALED)) &&
          !vmri_cq_push(qp->scq, qp, &cqe) )
@@ -116,13 +104,23 @@ static enum vmri_step one_step(struct vmri_qp *qp, uint32_t *budget)
                                 : vmri_transfer(qp, budget);
 }
 
+/* The first step of the next request. */
+static enum vmri_step first_step(struct vmri_qp *qp, uint32_t *budget)
+{
+    vmri_send_fetch(qp);
+    vmri_spend(budget, REQUEST_COST + qp->tx.sgl.num * VMRI_ENTRY_COST);
+
+    return one_step(qp, budget);
+}
+
 /* In RTS, and in SQD to the end of the request at hand. */
 static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
 {
     while ( *budget )
     {
         unsigned int state = vmri_qp_state(qp);
-        int rc;
+        enum vmri_step step;
+        int64_t posted;
 
         if ( state != VMRI_QPS_RTS && state != VMRI_QPS_SQD )
             return RUN_MORE;
@@ -132,37 +130,36 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
             if ( state == VMRI_QPS_SQD )
                 return RUN_IDLE;
 
-            rc = vmri_send_fetch(qp);
-            if ( !rc )
+            posted = vmri_wq_posted(&qp->sq);
+            if ( !posted )
                 return RUN_IDLE;
-            if ( rc < 0 )
+            if ( unlikely(posted < 0) )
             {
                 vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
                 return RUN_MORE;
             }
-            vmri_spend(budget,
-                       REQUEST_COST + qp->tx.sgl.num * VMRI_ENTRY_COST);
+            if ( likely(vmri_plain(qp)) )
+            {
+                vmri_spend(budget, REQUEST_COST + qp->tx.wqe.length);
+                continue;
+            }
+            step = first_step(qp, budget);
         }
+        else
+            step = one_step(qp, budget);
 
-        switch ( one_step(qp, budget) )
-        {
-        case VMRI_STEP_DONE:
-        case VMRI_STEP_LOST:
-            complete(qp);
-            break;
-
-        case VMRI_STEP_FAILED:
-            complete(qp);
-            fail(qp);
-            break;
-
-        case VMRI_STEP_PARKED:
+        if ( step == VMRI_STEP_PARKED )
             return RUN_PARKED;
 
-        case VMRI_STEP_MORE:
+        if ( step == VMRI_STEP_MORE )
+        {
             vmri_spend(budget, STEP_COST);
-            break;
+            continue;
         }
+
+        vmri_complete(qp);
+        if ( step == VMRI_STEP_FAILED )
+            fail(qp);
     }
 
     return RUN_MORE;
@@ -188,14 +185,12 @@ static enum run flush_sends(struct vmri_qp *qp, uint32_t *budget)
 {
     qp->tx.active = false;
 
-    while ( vmri_send_fetch(qp) > 0 )
+    while ( vmri_wq_posted(&qp->sq) > 0 )
     {
         if ( !*budget )
-        {
-            qp->tx.active = false;
             return RUN_MORE;
-        }
-        retire(qp);
+        vmri_send_fetch(qp);
+        vmri_send_retire(qp);
         flush_send(qp);
         vmri_spend(budget, FLUSH_COST);
     }
@@ -311,7 +306,7 @@ void vmri_own(struct vmri_qp *qp)
 
     while ( env_load_acquire(&qp->turn) != turn )
         env_relax();
-    while ( env_xchg(&qp->busy, 1) )
+    while ( env_fetch_or(&qp->busy, VMRI_BUSY) & VMRI_BUSY )
         env_relax();
     env_store_release(&qp->turn, turn + 1);
 }
@@ -323,6 +318,32 @@ void vmri_own(struct vmri_qp *qp)
 static bool wanted(struct vmri_qp *qp)
 {
     return env_load(&qp->turns) != env_load(&qp->turn);
+}
+
+/* Become the owner, or leave a note for who is or will be: false. */
+static bool enter(struct vmri_qp *qp)
+{
+    uint32_t old = 0;
+
+    while ( unlikely(wanted(qp)) )
+    {
+        env_fetch_or(&qp->busy, VMRI_AGAIN);
+        /* Unless it has come and gone meanwhile, it sees that. */
+        if ( wanted(qp) )
+            return false;
+    }
+
+    while ( !env_cmpxchg(&qp->busy, &old,
+                         old & VMRI_BUSY ? old | VMRI_AGAIN : VMRI_BUSY) )
+        ;
+
+    return !(old & VMRI_BUSY);
+}
+
+/* Cease to be: true if there is a note. */
+static bool leave(struct vmri_qp *qp)
+{
+    return env_fetch_and(&qp->busy, ~VMRI_BUSY) & VMRI_AGAIN;
 }
 
 static void set_running(struct vmri_qp *qp, uint32_t running)
@@ -341,39 +362,37 @@ static bool takes_requests(unsigned int state)
 int vmri_run(struct vmri_qp *qp)
 {
     uint32_t budget = VMRI_BUDGET;
+    struct vmri_wq seen;
     enum run rc;
+    bool again;
 
     do {
-        env_store(&qp->again, 1);
-        env_mb();
-        if ( wanted(qp) || env_xchg(&qp->busy, 1) )
+        if ( !enter(qp) )
             return 0;
-        /* A note that this wipes out was left before what is read from here. */
-        env_xchg(&qp->again, 0);
 
         set_running(qp, 1);
         rc = run_owned(qp, &budget);
         if ( unlikely(env_load(&qp->dev->limited)) && rc != RUN_PARKED )
             vmri_rate_yield(qp);
         set_running(qp, 0);
-        env_mb();
 
-        /* Who saw `running` did not ring. */
-        if ( rc == RUN_IDLE && takes_requests(vmri_qp_state(qp)) &&
-             vmri_wq_posted(&qp->sq) > 0 )
-            env_store(&qp->again, 1);
-
-        env_store_release(&qp->busy, 0);
-        env_mb();
+        /*
+         * Who saw `running` did not ring.  Atomics that read and write are full
+         * barriers.
+         */
+        seen = qp->sq;
+        again = leave(qp) ||
+                (rc == RUN_IDLE && takes_requests(vmri_qp_state(qp)) &&
+                 vmri_wq_posted(&seen) > 0);
         vmri_spend(&budget, FLUSH_COST);
-    } while ( env_load(&qp->again) && budget );
+    } while ( again && budget );
 
-    return rc == RUN_MORE || env_load(&qp->again) ? VMRI_SCHEDULE_MORE : 0;
+    return rc == RUN_MORE || again ? VMRI_SCHEDULE_MORE : 0;
 }
 
 void vmri_disown(struct vmri_qp *qp)
 {
-    env_store_release(&qp->busy, 0);
+    leave(qp);
     if ( vmri_run(qp) )
         vmri_ready(qp);
 }
@@ -416,7 +435,7 @@ bool vmri_wake_peer(struct vmri_qp *qp)
 }
 
 /* A sender waits and there is a receive now: let it go on. */
-static void serve_waiter(struct vmri_qp *qp)
+static noinline void serve_waiter(struct vmri_qp *qp)
 {
     bool wake;
 
@@ -441,7 +460,7 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
     vmri_count(dev, doorbells, 1);
     env_trace(VMRI_TRC_DOORBELL, vmri_trace_id(dev), qpn);
 
-    if ( env_load(&qp->rq_wanted) )
+    if ( unlikely(env_load(&qp->rq_wanted)) )
         serve_waiter(qp);
 
     rc = vmri_run(qp);

@@ -318,7 +318,9 @@ static long schedule(unsigned int cmd, unsigned int dev_id, uint64_t number)
     return ret;
 }
 
-long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
+/* All but doorbells. */
+static noinline long command(unsigned int cmd, unsigned int *dev_id,
+                             uint64_t args)
 {
     struct vmri_call state = { .again = cmd & VMRI_CONTINUE };
     const struct command *c;
@@ -327,9 +329,6 @@ long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
     long ret;
 
     cmd &= ~VMRI_CONTINUE;
-
-    if ( likely(cmd == VMRI_OP_schedule) || cmd == VMRI_OP_srq_schedule )
-        return schedule(cmd, id, args);
 
     if ( cmd >= VMRI_OP_control )
         return vmri_control(cmd, args, state.again);
@@ -357,6 +356,19 @@ long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
     *dev_id = id | (state.ticket << VMRI_TICKET_SHIFT);
 
     return ret;
+}
+
+long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
+{
+    switch ( cmd )
+    {
+    case VMRI_OP_schedule:
+    case VMRI_OP_srq_schedule:
+        return schedule(cmd, *dev_id, args);
+
+    default:
+        return command(cmd, dev_id, args);
+    }
 }
 
 void vmri_init(void)

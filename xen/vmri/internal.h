@@ -35,6 +35,12 @@
  * in `users` of the used one, under the device's lock; destroying a used
  * object is -EBUSY.
  *
+ * A queue pair remembers slots of what its last message needed (qp.h: its
+ * route and translations), but no references: it takes them anew from the
+ * slots.  A slot is there as long as its table, which is that of its own
+ * device, or of one that it refers to and that has the version it had.
+ * Versions are never used twice.
+ *
  * Commands are written as decode, then commit: decode checks and takes all
  * resources, commit cannot fail.
  *
@@ -211,6 +217,33 @@ struct vmri_slot *vmri_table_slot(const struct vmri_table *t, uint32_t handle);
 static inline void vmri_slot_put(struct vmri_slot *slot)
 {
     env_fetch_sub(&slot->ref, 1);
+}
+/*
+ * Refer to what is in the slot, if it is what the handle names and in none of
+ * the states `hidden`.
+ */
+static always_inline void *vmri_slot_refer(struct vmri_slot *slot,
+                                           uint32_t handle, uint32_t hidden)
+{
+    uint32_t ref = env_load(&slot->ref);
+
+    do {
+        if ( !ref || (ref & hidden) )
+            return NULL;
+    } while ( !env_cmpxchg(&slot->ref, &ref, ref + 1) );
+
+    if ( likely(slot->handle == handle) )
+        return slot->obj;
+
+    vmri_slot_put(slot);
+
+    return NULL;
+}
+/* vmri_table_get of one whose slot is known. */
+static always_inline void *vmri_slot_get(struct vmri_slot *slot,
+                                         uint32_t handle)
+{
+    return vmri_slot_refer(slot, handle, VMRI_REF_DYING | VMRI_REF_IDLE);
 }
 /*
  * The same without a reference, also one that is idle, for a caller that keeps
@@ -616,8 +649,8 @@ int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle,
                              struct vmri_call *call);
 /*
  * Write a completion of a QP and raise the event if the guest waits for one (an
- * error counts as solicited).  cqe->timestamp and cqe->qpn are filled in, the
- * counters of completions and errors follow.  False: the CQ is full or was
+ * error counts as solicited).  cqe->qpn is filled in, and cqe->timestamp when
+ * it is 0; the counters of completions and errors follow.  False: the CQ is full or was
  * before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the caller
  * puts its QP into the error state.
  */

@@ -36,8 +36,7 @@ struct vmri_key *vmri_key_find(const struct vmri_qp *qp,
         return NULL;
     }
 
-    if ( likely(k->range.pd == pd && (!k->qp || k->qp == qp) &&
-                !(access & ~k->range.access)) )
+    if ( likely(vmri_key_grants(k, qp, pd, access)) )
         return k;
 
     *verr = refusal(k, qp, pd, access);
@@ -63,20 +62,6 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
     vmri_key_put(k);
 
     return NULL;
-}
-
-uint64_t vmri_key_frame(const struct vmri_key *k, uint64_t addr,
-                        env_frame_t *frame, uint32_t *offset)
-{
-    const struct vmri_range *r = &k->range;
-    uint64_t byte = addr - r->iova + r->offset;
-    uint32_t page = env_nospec(byte >> VMRI_PAGE_SHIFT, r->pages.nr);
-    uint32_t run;
-
-    *frame = vmri_pages_at(&r->pages, page, &run);
-    *offset = byte & (VMRI_PAGE_SIZE - 1);
-
-    return ((uint64_t)run << VMRI_PAGE_SHIFT) - *offset;
 }
 
 /* ---- changing what a key grants ---- */

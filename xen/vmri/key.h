@@ -8,6 +8,8 @@
 
 /* ---- pages by their number (pages.c) ---- */
 
+#define VMRI_LEAF_FRAMES    (VMRI_PAGE_SIZE / sizeof(env_frame_t))
+
 /* An array of frames of any length, in leaves of a page at most. */
 struct vmri_frame_array {
     uint32_t nr;
@@ -45,9 +47,24 @@ void vmri_pages_added(struct vmri_pages *p);
 int vmri_pages_pack(struct vmri_dev *dev, struct vmri_pages *p);
 /* Take the last page away and give its frame. */
 env_frame_t vmri_pages_pop(struct vmri_dev *dev, struct vmri_pages *p);
+static inline env_frame_t *vmri_array_at(const struct vmri_frame_array *a,
+                                         uint32_t i)
+{
+    return &a->leaf[i / VMRI_LEAF_FRAMES][i % VMRI_LEAF_FRAMES];
+}
 /* The frame of page i, and how many pages from it on its chunk has. */
-env_frame_t vmri_pages_at(const struct vmri_pages *p, uint32_t i,
-                          uint32_t *run);
+static inline env_frame_t vmri_pages_at(const struct vmri_pages *p, uint32_t i,
+                                        uint32_t *run)
+{
+    uint32_t size = 1U << p->chunk_shift;
+    uint32_t chunk = (i + p->bias) >> p->chunk_shift;
+    uint32_t in_chunk = (i + p->bias) & (size - 1);
+
+    *run = min(size - in_chunk, p->nr - i);
+
+    return (p->chunks.leaf ? *vmri_array_at(&p->chunks, chunk) : p->first) +
+           in_chunk;
+}
 
 /* ---- keys (key.c) ---- */
 
@@ -64,6 +81,7 @@ struct vmri_range {
     struct vmri_pd *pd;
     uint32_t access;
     bool pinned;                /* the pages; else they are gfns */
+    uint64_t version;           /* of pinned ones: no other range had it */
     uint64_t iova;              /* address of the first byte */
     uint64_t length;
     uint64_t offset;            /* of that byte in the pages */
@@ -105,6 +123,14 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
                               const struct vmri_pd *pd, uint32_t key,
                               uint32_t access, uint64_t addr, uint64_t length,
                               uint16_t *verr);
+/* Does a key, which is referred to, grant that? */
+static inline bool vmri_key_grants(const struct vmri_key *k,
+                                   const struct vmri_qp *qp,
+                                   const struct vmri_pd *pd, uint32_t access)
+{
+    return k->range.pd == pd && (!k->qp || k->qp == qp) &&
+           !(access & ~k->range.access);
+}
 /* The same, whatever it holds. */
 struct vmri_key *vmri_key_find(const struct vmri_qp *qp,
                                const struct vmri_pd *pd, uint32_t key,
@@ -116,12 +142,23 @@ static inline void vmri_key_put(struct vmri_key *k)
 /* Give a new key the next free number of its device: 0, -ENOSPC or -ENOMEM. */
 int vmri_key_reserve(struct vmri_key *k);
 /*
- * The frame (or gfn) that holds byte `addr` of the key, which is within its
+ * The frame (or gfn) that holds byte `addr` of the range, which is within its
  * bounds, and the offset there; returns how many bytes from it on lie in
  * contiguous frames.
  */
-uint64_t vmri_key_frame(const struct vmri_key *k, uint64_t addr,
-                        env_frame_t *frame, uint32_t *offset);
+static inline uint64_t vmri_range_frame(const struct vmri_range *r,
+                                        uint64_t addr, env_frame_t *frame,
+                                        uint32_t *offset)
+{
+    uint64_t byte = addr - r->iova + r->offset;
+    uint32_t page = env_nospec(byte >> VMRI_PAGE_SHIFT, r->pages.nr);
+    uint32_t run;
+
+    *frame = vmri_pages_at(&r->pages, page, &run);
+    *offset = byte & (VMRI_PAGE_SIZE - 1);
+
+    return ((uint64_t)run << VMRI_PAGE_SHIFT) - *offset;
+}
 
 /* What is registered: rights that need others, a range that wraps around. */
 bool vmri_rights_valid(uint32_t access);

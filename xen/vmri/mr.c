@@ -76,6 +76,7 @@ static int mr_begin(struct vmri_dev *dev, const struct vmri_mr_register *arg,
     r->iova = arg->iova;
     r->length = arg->length;
     r->offset = arg->offset;
+    r->version = vmri_new_life();
 
     r->pd = vmri_use(dev, &dev->pds, arg->pd);
     ret = r->pd ? vmri_pages_init(dev, &r->pages, arg->frames.nr) : -ENOENT;
@@ -224,6 +225,7 @@ static int change_rights(struct vmri_dev *dev, uint32_t key,
         old = k->range.pd;
         k->range.pd = pd;
         k->range.access = arg->access | VMRI_KEY_LOCAL_ANY;
+        k->range.version = vmri_new_life();
         pd = old;
         vmri_table_live(&dev->keys, key);
     }

@@ -289,6 +289,7 @@ static void set_range(struct vmri_mw *mw, const struct vmri_qp *qp,
     r->length = wqe->u.bind.length;
     r->offset = addr - mr->range.iova + mr->range.offset;
     r->pinned = mr->range.pinned;
+    r->version = vmri_new_life();
     r->pages = mr->range.pages;
 }
 

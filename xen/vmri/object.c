@@ -378,38 +378,11 @@ void vmri_table_release(struct vmri_table *t, uint32_t handle)
     env_unlock(&t->lock);
 }
 
-/*
- * Refer to what is in the slot, if it is what the handle names and in none of
- * the states `hidden`.
- */
-static always_inline void *slot_refer(struct vmri_slot *slot, uint32_t handle,
-                                      uint32_t hidden)
-{
-    uint32_t ref = env_load(&slot->ref);
-
-    do {
-        if ( !ref || (ref & hidden) )
-            return NULL;
-    } while ( !env_cmpxchg(&slot->ref, &ref, ref + 1) );
-
-    if ( likely(slot->handle == handle) )
-        return slot->obj;
-
-    env_fetch_sub(&slot->ref, 1);
-
-    return NULL;
-}
-
-static always_inline void *slot_get(struct vmri_slot *slot, uint32_t handle)
-{
-    return slot_refer(slot, handle, VMRI_REF_DYING | VMRI_REF_IDLE);
-}
-
 void *vmri_table_get(struct vmri_table *t, uint32_t handle)
 {
     struct vmri_slot *slot = find_slot(t, handle);
 
-    return slot ? slot_get(slot, handle) : NULL;
+    return slot ? vmri_slot_get(slot, handle) : NULL;
 }
 
 void vmri_table_put(struct vmri_table *t, uint32_t handle)
@@ -423,7 +396,7 @@ void vmri_table_put(struct vmri_table *t, uint32_t handle)
  */
 static void *slot_hide(struct vmri_slot *slot, uint32_t handle)
 {
-    void *obj = slot ? slot_refer(slot, handle, VMRI_REF_DYING) : NULL;
+    void *obj = slot ? vmri_slot_refer(slot, handle, VMRI_REF_DYING) : NULL;
 
     if ( !obj )
         return NULL;
@@ -565,7 +538,7 @@ int vmri_kill_unused(struct vmri_dev *dev, struct vmri_table *t,
     int ret = -ENOENT;
 
     env_lock(&dev->lock);
-    used = slot ? slot_get(slot, handle) : NULL;
+    used = slot ? vmri_slot_get(slot, handle) : NULL;
     if ( used )
     {
         ret = used->users ? -EBUSY : 0;

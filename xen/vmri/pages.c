@@ -5,19 +5,18 @@
  */
 #include "internal.h"
 
-#define LEAF_FRAMES     (VMRI_PAGE_SIZE / sizeof(env_frame_t))
 #define WHOLE_SHIFT     31      /* of chunks that no region is larger than */
 
 /* ---- arrays of frames ---- */
 
 static uint32_t array_leaves(const struct vmri_frame_array *a)
 {
-    return (a->nr + LEAF_FRAMES - 1) / LEAF_FRAMES;
+    return (a->nr + VMRI_LEAF_FRAMES - 1) / VMRI_LEAF_FRAMES;
 }
 
 static size_t leaf_bytes(const struct vmri_frame_array *a, uint32_t leaf)
 {
-    return min_t(size_t, a->nr - leaf * LEAF_FRAMES, LEAF_FRAMES) *
+    return min_t(size_t, a->nr - leaf * VMRI_LEAF_FRAMES, VMRI_LEAF_FRAMES) *
            sizeof(env_frame_t);
 }
 
@@ -26,11 +25,6 @@ static void leaf_free(struct vmri_dev *dev, struct vmri_frame_array *a,
 {
     vmri_free(dev, a->leaf[leaf], leaf_bytes(a, leaf));
     a->leaf[leaf] = NULL;
-}
-
-static env_frame_t *array_at(const struct vmri_frame_array *a, uint32_t i)
-{
-    return &a->leaf[i / LEAF_FRAMES][i % LEAF_FRAMES];
 }
 
 int vmri_pages_init(struct vmri_dev *dev, struct vmri_pages *p, uint32_t nr)
@@ -60,7 +54,7 @@ void vmri_pages_free(struct vmri_dev *dev, struct vmri_pages *p)
 
 env_frame_t *vmri_pages_next(struct vmri_dev *dev, struct vmri_pages *p)
 {
-    uint32_t leaf = p->filled / LEAF_FRAMES;
+    uint32_t leaf = p->filled / VMRI_LEAF_FRAMES;
 
     if ( leaf == p->leaves )
     {
@@ -70,14 +64,14 @@ env_frame_t *vmri_pages_next(struct vmri_dev *dev, struct vmri_pages *p)
         p->leaves++;
     }
 
-    return array_at(&p->chunks, p->filled);
+    return vmri_array_at(&p->chunks, p->filled);
 }
 
 void vmri_pages_added(struct vmri_pages *p)
 {
     uint32_t i = p->filled++;
 
-    if ( !i || *array_at(&p->chunks, i) == *array_at(&p->chunks, i - 1) + 1 )
+    if ( !i || *vmri_array_at(&p->chunks, i) == *vmri_array_at(&p->chunks, i - 1) + 1 )
         return;
 
     if ( p->edge )
@@ -117,7 +111,7 @@ static int pack_whole(struct vmri_dev *dev, struct vmri_pages *p)
 {
     if ( p->chunk_shift != WHOLE_SHIFT )
     {
-        p->first = *array_at(&p->chunks, 0);
+        p->first = *vmri_array_at(&p->chunks, 0);
         p->chunk_shift = WHOLE_SHIFT;
     }
 
@@ -143,10 +137,10 @@ static bool pack_some(struct vmri_pages *p, uint32_t nr, unsigned int shift,
         uint32_t c = p->packed++;
 
         if ( c )
-            *array_at(&p->chunks, c) = *array_at(&p->chunks,
+            *vmri_array_at(&p->chunks, c) = *vmri_array_at(&p->chunks,
                                                  (c << shift) - bias);
         else
-            *array_at(&p->chunks, 0) -= bias;
+            *vmri_array_at(&p->chunks, 0) -= bias;
 
         if ( !(++n % VMRI_FRAME_BATCH) && p->packed < nr &&
              (n >= VMRI_CALL_FRAMES || env_preempt()) )
@@ -175,7 +169,7 @@ static int pack(struct vmri_dev *dev, struct vmri_pages *p)
     p->chunk_shift = shift;
     p->bias = bias;
 
-    return trim(dev, p, (nr - 1) / LEAF_FRAMES + 1) ? 0 : -ERESTART;
+    return trim(dev, p, (nr - 1) / VMRI_LEAF_FRAMES + 1) ? 0 : -ERESTART;
 }
 
 int vmri_pages_pack(struct vmri_dev *dev, struct vmri_pages *p)
@@ -187,7 +181,7 @@ int vmri_pages_pack(struct vmri_dev *dev, struct vmri_pages *p)
     return ret;
 }
 
-/* ---- taking away, looking up ---- */
+/* ---- taking away ---- */
 
 env_frame_t vmri_pages_pop(struct vmri_dev *dev, struct vmri_pages *p)
 {
@@ -196,25 +190,12 @@ env_frame_t vmri_pages_pop(struct vmri_dev *dev, struct vmri_pages *p)
     env_frame_t frame = vmri_pages_at(p, i, &run);
 
     /* Leaves go as they get empty, so that none of this takes long. */
-    if ( p->chunks.leaf && !(chunk % LEAF_FRAMES) &&
+    if ( p->chunks.leaf && !(chunk % VMRI_LEAF_FRAMES) &&
          (!i || (i - 1 + p->bias) >> p->chunk_shift != chunk) )
-        while ( p->leaves > chunk / LEAF_FRAMES )
+        while ( p->leaves > chunk / VMRI_LEAF_FRAMES )
             leaf_free(dev, &p->chunks, --p->leaves);
 
     return frame;
-}
-
-env_frame_t vmri_pages_at(const struct vmri_pages *p, uint32_t i,
-                          uint32_t *run)
-{
-    uint32_t size = 1U << p->chunk_shift;
-    uint32_t chunk = (i + p->bias) >> p->chunk_shift;
-    uint32_t in_chunk = (i + p->bias) & (size - 1);
-
-    *run = min(size - in_chunk, p->nr - i);
-
-    return (p->chunks.leaf ? *array_at(&p->chunks, chunk) : p->first) +
-           in_chunk;
 }
 
 /*

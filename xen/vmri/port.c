@@ -19,6 +19,7 @@ void vmri_port_init(struct vmri_port *port)
         .state = VMRI_PORT_ACTIVE,
         .gid_prefix = GID_PREFIX,
         .pkeys = { PKEY_DEFAULT },
+        .version = vmri_new_life(),
     };
     vmri_source_init(&port->source, 0);
 }
@@ -299,6 +300,7 @@ static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
         return ret;
 
     set_all(&dev->port, arg);
+    env_store_release(&dev->port.version, vmri_new_life());
     get_all(dev, arg);
     tell_changes(dev, &old, arg);
 

@@ -81,6 +81,7 @@ static void qp_init(struct vmri_qp *qp, const struct vmri_qp_create *arg)
     qp->rings.ind_offset = arg->ind_offset;
     qp->max_inline = arg->max_inline;
     qp->life = vmri_new_life();
+    qp->version = vmri_new_life();
     qp->attr.port = 1;
     qp->attr.path_mtu = 5;
     env_lock_init(&qp->lock, LEVEL_QP);
@@ -299,6 +300,7 @@ void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event)
     if ( qp->attr.state != VMRI_QPS_ERR )
     {
         env_store(&qp->attr.state, VMRI_QPS_ERR);
+        qp->version = vmri_new_life();
         env_trace(VMRI_TRC_QP_ERROR, vmri_trace_id(qp->dev), qp->qpn, event);
         /* What is posted from now on is flushed too: have it rung for. */
         if ( qp->rq.hdr )
@@ -345,6 +347,7 @@ static void reset(struct vmri_qp *qp)
     vmri_wq_init(&qp->rq, qp->rq.hdr, qp->rq.offset, qp->rq.log2_entries,
                  qp->rq.log2_stride, qp->rq.max_sge);
     qp->attr = (struct vmri_qp_modify){ .port = port, .path_mtu = 5 };
+    qp->version = vmri_new_life();
     env_unlock(&qp->lock);
 }
 
@@ -395,6 +398,8 @@ int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg)
     {
         vmri_qp_apply(&qp->attr, arg);
         env_store(&qp->attr.state, state);
+        qp->version = vmri_new_life();
+        qp->route.dev = NULL;
         if ( state == VMRI_QPS_ERR && qp->rq.hdr )
             env_store(&qp->rq.hdr->wait, 1);
     }

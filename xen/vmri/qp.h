@@ -47,6 +47,13 @@ struct vmri_cursor {
 
 #define VMRI_UNLIMITED  0xff    /* retries */
 
+/* Where the payload of a request goes. */
+enum vmri_moves {
+    VMRI_MOVES_NONE,
+    VMRI_MOVES_OUT,             /* to the responder */
+    VMRI_MOVES_BACK,            /* to the requester */
+};
+
 /* The request that a send queue works on; by the queue's owner. */
 struct vmri_tx {
     bool active;
@@ -56,6 +63,8 @@ struct vmri_tx {
     uint8_t peer_rnr_timer;     /* min_rnr_timer of the peer, this step */
     uint8_t retry;              /* time-outs left */
     uint8_t rnr;                /* RNR retries left, or VMRI_UNLIMITED */
+    uint8_t completion;         /* VMRI_WC_OP_* */
+    uint8_t moves;              /* VMRI_MOVES_*, of one without error */
     uint8_t status;             /* VMRI_WC_*: how it failed */
     uint16_t vendor_err;        /* VMRI_VERR_*: why */
     uint32_t peer_access;       /* VMRI_ACCESS_* of the peer, this step */
@@ -72,6 +81,32 @@ struct vmri_tx {
     const uint8_t *data;        /* inline: in the ring */
 };
 
+/*
+ * Where bytes of the last key lie, to be used again while that is there and
+ * its range has the same version; by the owner.
+ */
+struct vmri_xlat {
+    struct vmri_slot *slot;     /* of the key; NULL: none */
+    uint64_t version;           /* of its range, which is pinned */
+    uint32_t access;            /* that it grants */
+    uint32_t bytes;             /* from iova on that lie together */
+    uint64_t iova;
+    uint64_t at;                /* machine address of that */
+};
+
+/*
+ * The way to the peer of the last message; by the owner.  It may be gone again
+ * as long as the versions are the same: then all that was looked at is, too.
+ */
+struct vmri_route {
+    struct vmri_slot *dev;      /* its device, in fabric->lids; NULL: none */
+    struct vmri_slot *qp;       /* in that one's qps */
+    struct vmri_xlat xlat;      /* of keys there, in the peer's name */
+    uint64_t from_port;         /* our port's version */
+    uint64_t to_port;           /* that device's port's */
+    uint64_t version;           /* the peer's */
+};
+
 /* A receive that a message fills. */
 struct vmri_rx {
     bool active;
@@ -79,6 +114,9 @@ struct vmri_rx {
     uint32_t srqn;              /* XRC: the SRQ that it was taken from; or 0 */
     struct vmri_cursor sgl;
 };
+
+#define VMRI_BUSY   1U          /* the send queue has an owner */
+#define VMRI_AGAIN  2U          /* who is to look at the ring again */
 
 enum vmri_parked {
     VMRI_PARK_NONE,
@@ -107,21 +145,23 @@ struct vmri_qp {
     struct vmri_qp_modify attr; /* by lock; attr.state is also read without */
     bool established;           /* by lock: COMM_EST is out */
     uint64_t life;              /* no other's; changes with each reset */
+    uint64_t version;           /* by lock: the same, with each of attr */
     uint64_t joined;            /* by the owner: life of a device, or 0 */
     struct vmri_source source;
     uint32_t inflight;          /* atomic: copies that resolved this QP */
     uint32_t rq_wanted;         /* atomic: a sender waits for a receive */
 
-    uint32_t busy;              /* atomic: the send queue has an owner */
+    uint32_t busy;              /* atomic: VMRI_BUSY, VMRI_AGAIN */
     uint32_t turns;             /* atomic: given out to who waits to own it */
     uint32_t turn;              /* atomic: whose it is, or `turns` */
-    uint32_t again;             /* atomic: look at the ring again */
     bool drain_event;           /* by the owner: SQ_DRAINED is wanted */
     bool last_wqe;              /* by the owner: LAST_WQE_REACHED is out */
     struct vmri_wq sq;          /* by the owner */
     struct vmri_tx tx;          /* by the owner */
     struct vmri_turn rate;      /* by the owner; of a device that is limited */
-    struct vmri_wq rq;          /* by lock */
+    struct vmri_route route;    /* by the owner */
+    struct vmri_xlat xlat;      /* by the owner: of our own keys */
+    struct vmri_wq rq;          /* by lock; rq.done also under `inflight` */
     /*
      * RC: our receive that the peer's message fills; by who claimed it, under
      * `inflight`, or by lock when that is 0.  Datagrams: the peer's receive
@@ -258,6 +298,15 @@ static inline bool vmri_rate_allows(struct vmri_qp *qp, uint32_t *bytes)
 
 /* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
+/* Complete the request in qp->tx. */
+void vmri_complete(struct vmri_qp *qp);
+/* A request's slot is free again before its completion can be seen. */
+static inline void vmri_send_retire(struct vmri_qp *qp)
+{
+    qp->tx.active = false;
+    qp->sq.cons++;
+    env_store_release(&qp->sq.hdr->cons, qp->sq.cons);
+}
 /* Run the send queue, or flush: 0 or VMRI_SCHEDULE_MORE. */
 int vmri_run(struct vmri_qp *qp);
 /*
@@ -287,18 +336,40 @@ uint64_t vmri_layout_srq(const struct vmri_wq *wq,
 /* Fill in a queue, unless the stride is 0; it starts empty. */
 void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
                   uint8_t log2_entries, uint8_t log2_stride, uint8_t max_sge);
-void vmri_copy_in(void *to, const void *from, size_t bytes);
+/*
+ * What a guest may change at any time is copied before it is looked at.  The
+ * barrier keeps the compiler from reading it again instead of the copy.
+ */
+static always_inline void vmri_copy_in(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    __asm__ __volatile__ ( "" : : : "memory" );
+}
 /*
  * Posted entries of a queue; negative when the guest's index is out of range.
  */
-int64_t vmri_wq_posted(const struct vmri_wq *wq);
-/* Take the next send request into qp->tx: 1, 0 (none) or -EINVAL (ring). */
-int vmri_send_fetch(struct vmri_qp *qp);
+static inline int64_t vmri_wq_posted(const struct vmri_wq *wq)
+{
+    uint32_t posted;
+
+    if ( unlikely(!wq->hdr) )
+        return 0;
+
+    posted = env_load_acquire(&wq->hdr->prod) - wq->cons;
+
+    return posted <= 1U << wq->log2_entries ? (int64_t)posted : -1;
+}
+/* Where the next request to be taken lies in its region. */
+static inline uint32_t vmri_wq_slot(const struct vmri_wq *wq)
+{
+    uint32_t index = wq->cons & ((1U << wq->log2_entries) - 1);
+
+    return wq->offset + (index << wq->log2_stride);
+}
+/* Copy the next send request into qp->tx, and begin with it. */
+void vmri_send_fetch(struct vmri_qp *qp);
 /* VMRI_WC_OP_* of a request; of one that there is not, SEND's. */
 uint8_t vmri_completion_opcode(unsigned int opcode);
-/* Bytes of payload that leave the requester, and that come back to it. */
-uint32_t vmri_bytes_out(const struct vmri_send_wqe *wqe);
-uint32_t vmri_bytes_back(const struct vmri_send_wqe *wqe);
 /* True, or tx.status and tx.vendor_err say what is wrong with the request. */
 bool vmri_send_check(struct vmri_qp *qp);
 /* A list that starts behind a request's header, or in the indirect list. */
@@ -309,8 +380,6 @@ void vmri_cursor_init(struct vmri_cursor *sgl, const struct vmri_rings *rings,
 void vmri_cursor_privatise(struct vmri_cursor *sgl, struct vmri_sge *copy);
 /* How many entries of the indirect list a request may have. */
 uint32_t vmri_max_indirect(const struct vmri_rings *rings);
-/* Where the next request to be taken lies in its region. */
-uint32_t vmri_wq_slot(const struct vmri_wq *wq);
 /* The next entry into sgl->cur; false at the end of the list. */
 bool vmri_cursor_next(struct vmri_cursor *sgl);
 /* Pass over bytes of a list without touching them: false at its end. */
@@ -396,6 +465,52 @@ enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
 /* atomic.c: requests that are done in one step, without a receive. */
 bool vmri_is_atomic(unsigned int opcode);
 enum vmri_step vmri_atomic(struct vmri_qp *qp, struct vmri_qp *peer);
+/*
+ * plain.c: do the next request, if it is a plain one, to its completion; how
+ * long it was is in qp->tx.wqe.  False: it is not, or something is wrong;
+ * nothing has been done.
+ */
+bool vmri_plain(struct vmri_qp *qp);
+/* peer.c.  Does the peer take requests, and from us?  Under peer->lock. */
+bool vmri_peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp);
+/* Give up references to a peer's device, and to the peer unless it is NULL. */
+static inline void vmri_peer_release(struct vmri_dev *dev,
+                                     struct vmri_qp *peer)
+{
+    if ( peer )
+        vmri_slot_put(peer->slot);
+    vmri_slot_put(dev->lid_slot);
+}
+/*
+ * The peer of the last message, with its lock and references, if all is as it
+ * was; else NULL.
+ */
+static always_inline struct vmri_qp *vmri_route_lock(struct vmri_qp *qp)
+{
+    const struct vmri_route *route = &qp->route;
+    struct vmri_qp *peer = NULL;
+    struct vmri_dev *dev = vmri_slot_get(route->dev, qp->attr.av.dlid);
+
+    if ( unlikely(!dev) )
+        return NULL;
+
+    /* The device is the same one, so the slot of its QP is still there. */
+    if ( likely(env_load(&dev->port.version) == route->to_port &&
+                env_load(&qp->dev->port.version) == route->from_port &&
+                env_domain_running(dev->domain)) )
+        peer = vmri_slot_get(route->qp, qp->attr.dest_qpn);
+
+    if ( likely(peer) )
+    {
+        env_lock(&peer->lock);
+        if ( likely(peer->version == route->version) )
+            return peer;
+        env_unlock(&peer->lock);
+    }
+    vmri_peer_release(dev, peer);
+
+    return NULL;
+}
 /*
  * The QP that a connected one sends to, when it is ready to take requests from
  * it; counted in `inflight` until vmri_peer_put.  NULL when nobody answers.

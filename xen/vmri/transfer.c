@@ -81,83 +81,6 @@ static enum vmri_step refuse(struct vmri_qp *qp, uint8_t status,
     return vmri_fail(qp, status, vendor_err);
 }
 
-/* Does the peer take requests, and from us?  Under peer->lock. */
-static bool peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp)
-{
-    return peer->attr.state >= VMRI_QPS_RTR &&
-           peer->attr.state <= VMRI_QPS_SQE && vmri_qp_faces(peer, qp);
-}
-
-/* Without resources for them a responder does no READs or atomics. */
-static uint32_t responder_rights(const struct vmri_qp_modify *attr)
-{
-    if ( attr->max_dest_rd_atomic )
-        return attr->access_flags;
-
-    return attr->access_flags & ~(VMRI_ACCESS_REMOTE_READ |
-                                  VMRI_ACCESS_REMOTE_ATOMIC);
-}
-
-struct vmri_qp *vmri_peer_get(struct vmri_qp *qp)
-{
-    struct vmri_dev *dev = vmri_fabric_peer(qp->dev->fabric, qp->attr.av.dlid);
-    struct vmri_qp *peer = NULL;
-    uint16_t pkey_index;
-    bool answers;
-
-    qp->tx.forbidden = false;
-    qp->tx.muted = false;
-    if ( !dev )
-        return NULL;
-
-    if ( unlikely(!vmri_fabric_joins(qp, dev)) )
-        qp->tx.forbidden = true;
-    else if ( !vmri_port_reaches(qp->dev, dev) )
-        qp->tx.muted = true;
-    else if ( env_domain_running(dev->domain) )
-        peer = vmri_table_get(&dev->qps, qp->attr.dest_qpn);
-    if ( !peer )
-        goto none;
-
-    env_lock(&peer->lock);
-    answers = peer_answers(peer, qp);
-    if ( answers && unlikely(!vmri_port_admits(qp, peer, &pkey_index)) )
-    {
-        qp->tx.muted = true;
-        answers = false;
-    }
-    if ( answers )
-    {
-        env_fetch_add(&peer->inflight, 1);
-        qp->tx.peer_access = responder_rights(&peer->attr);
-        qp->tx.peer_rnr_timer = peer->attr.min_rnr_timer;
-        if ( peer->attr.state == VMRI_QPS_RTR && !peer->established )
-        {
-            peer->established = true;
-            vmri_event_raise(peer->eq, &peer->source, VMRI_EVENT_COMM_EST);
-        }
-    }
-    env_unlock(&peer->lock);
-
-    if ( answers )
-        return peer;
-
-    vmri_slot_put(peer->slot);
- none:
-    vmri_fabric_peer_put(dev);
-
-    return NULL;
-}
-
-void vmri_peer_put(struct vmri_qp *peer)
-{
-    struct vmri_dev *dev = peer->dev;
-
-    env_fetch_sub(&peer->inflight, 1);
-    vmri_slot_put(peer->slot);
-    vmri_fabric_peer_put(dev);
-}
-
 /*
  * Nobody answers: wait for the time-out, or until the peer connects.  The
  * second look closes the race with a peer that got ready before we were
@@ -207,7 +130,7 @@ static bool receive_came(struct vmri_qp *qp, struct vmri_qp *peer)
     bool came = true;
 
     env_lock(&peer->lock);
-    if ( !peer_answers(peer, qp) )
+    if ( !vmri_peer_answers(peer, qp) )
         ;
     else if ( qp->tx.srq )
         came = vmri_srq_wait(qp->tx.srq, peer);
@@ -352,8 +275,10 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
     if ( !qp->tx.claimed )
     {
         vmri_count_qp(peer, rx_msgs, 1);
-        vmri_count_qp(peer, tx_bytes, vmri_bytes_back(wqe));
-        vmri_count_qp(peer, rx_bytes, vmri_bytes_out(wqe));
+        if ( qp->tx.moves == VMRI_MOVES_BACK )
+            vmri_count_qp(peer, tx_bytes, wqe->length);
+        else if ( qp->tx.moves == VMRI_MOVES_OUT )
+            vmri_count_qp(peer, rx_bytes, wqe->length);
 
         return VMRI_STEP_DONE;
     }

@@ -8,16 +8,6 @@
  */
 #include "internal.h"
 
-/*
- * The barrier keeps the compiler from reading guest memory again instead of
- * the copy.
- */
-void vmri_copy_in(void *to, const void *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-    __asm__ __volatile__ ( "" : : : "memory" );
-}
-
 void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
                   uint8_t log2_entries, uint8_t log2_stride, uint8_t max_sge)
 {
@@ -36,25 +26,6 @@ void vmri_wq_init(struct vmri_wq *wq, struct vmri_wq_hdr *hdr, uint32_t offset,
     env_store(&hdr->cons, wq->cons);
     env_store(&hdr->running, 0);
     env_store(&hdr->wait, 0);
-}
-
-uint32_t vmri_wq_slot(const struct vmri_wq *wq)
-{
-    uint32_t index = wq->cons & ((1U << wq->log2_entries) - 1);
-
-    return wq->offset + (index << wq->log2_stride);
-}
-
-int64_t vmri_wq_posted(const struct vmri_wq *wq)
-{
-    uint32_t posted;
-
-    if ( !wq->hdr )
-        return 0;
-
-    posted = env_load_acquire(&wq->hdr->prod) - wq->cons;
-
-    return posted <= 1U << wq->log2_entries ? (int64_t)posted : -1;
 }
 
 void vmri_cursor_init(struct vmri_cursor *sgl, const struct vmri_rings *rings,
@@ -139,17 +110,12 @@ bool vmri_cursor_skip(struct vmri_cursor *sgl, uint64_t bytes)
     return true;
 }
 
-int vmri_send_fetch(struct vmri_qp *qp)
+void vmri_send_fetch(struct vmri_qp *qp)
 {
-    int64_t posted = vmri_wq_posted(&qp->sq);
+    const uint32_t slot = vmri_wq_slot(&qp->sq);
+    const uint8_t *wqe = vmri_region_at(&qp->rings.region, slot);
     struct vmri_tx *tx = &qp->tx;
-    uint32_t slot = vmri_wq_slot(&qp->sq);
-    const uint8_t *wqe;
 
-    if ( posted <= 0 )
-        return posted ? -EINVAL : 0;
-
-    wqe = vmri_region_at(&qp->rings.region, slot);
     vmri_copy_in(&tx->wqe, wqe, sizeof(tx->wqe));
 
     tx->active = true;
@@ -170,8 +136,6 @@ int vmri_send_fetch(struct vmri_qp *qp)
     vmri_cursor_init(&tx->sgl, &qp->rings, slot + sizeof(tx->wqe),
                      tx->data ? 0 : tx->wqe.num_sge,
                      tx->wqe.flags & VMRI_SEND_INDIRECT, tx->wqe.ind_start);
-
-    return 1;
 }
 
 /* What the entries of a request are for. */
@@ -249,18 +213,13 @@ uint8_t vmri_completion_opcode(unsigned int opcode)
     return op ? op->completion : VMRI_WC_OP_SEND;
 }
 
-uint32_t vmri_bytes_out(const struct vmri_send_wqe *wqe)
+/* Where the bytes of a request go that is of any use; FLUSH moves none. */
+static enum vmri_moves moves(const struct operation *op, unsigned int opcode)
 {
-    bool flush = wqe->opcode == VMRI_WR_FLUSH;
+    if ( op->form == FORM_FETCH )
+        return VMRI_MOVES_BACK;
 
-    return flush || vmri_bytes_back(wqe) ? 0 : wqe->length;
-}
-
-uint32_t vmri_bytes_back(const struct vmri_send_wqe *wqe)
-{
-    const struct operation *op = operation_of(wqe->opcode);
-
-    return op && op->form == FORM_FETCH ? wqe->length : 0;
+    return opcode == VMRI_WR_FLUSH ? VMRI_MOVES_NONE : VMRI_MOVES_OUT;
 }
 
 /* A bound on the time that a peer spends on one request's list, too. */
@@ -343,6 +302,7 @@ bool vmri_send_check(struct vmri_qp *qp)
     bool known = op && (op->types & vmri_type_bit(qp)) &&
                  (!op->kernel || qp->rings.kernel);
 
+    tx->completion = vmri_completion_opcode(tx->wqe.opcode);
     tx->status = VMRI_WC_LOC_QP_OP_ERR;
     tx->vendor_err = known ? check_layout(qp, op) : VMRI_VERR_OPCODE;
     if ( tx->vendor_err )
@@ -357,6 +317,7 @@ bool vmri_send_check(struct vmri_qp *qp)
 
     tx->status = VMRI_WC_SUCCESS;
     tx->right = op->right;
+    tx->moves = moves(op, tx->wqe.opcode);
 
     return true;
 }
