@@ -25,6 +25,8 @@
 
 #define ROUNDS      9               /* of which the median counts */
 #define QP_DEPTH    4
+#define MANY_QPS    16000           /* near the limit of a domain */
+#define MANY_MRS    100000
 
 /* Two guests, connected, with 1 MiB of memory each. */
 struct pair {
@@ -68,15 +70,15 @@ static void tell(const char *name, double value, const char *unit, double goal,
            at_least ? ">=" : "<=", goal, met ? "yes" : "no");
 }
 
-static void open_pair(struct pair *p, unsigned int domid)
+static void join(struct pair *p, struct guest *a, struct guest *b)
 {
     const struct guest_qp_opts opts = { .sq_log2 = QP_DEPTH,
                                         .rq_log2 = QP_DEPTH };
     const uint32_t access = VMRI_ACCESS_LOCAL_WRITE |
                             VMRI_ACCESS_REMOTE_WRITE;
 
-    p->a = guest_new(domid);
-    p->b = guest_new(domid + 1);
+    p->a = a;
+    p->b = b;
     p->qa = guest_qp(p->a, &opts);
     p->qb = guest_qp(p->b, &opts);
     p->scq = p->qa->scq;
@@ -86,6 +88,11 @@ static void open_pair(struct pair *p, unsigned int domid)
     memset(p->from.mem, 1, 1 << 20);
     memset(p->to.mem, 2, 1 << 20);
     qp_connect(p->qa, p->qb, NULL);
+}
+
+static void open_pair(struct pair *p)
+{
+    join(p, guest_new(1), guest_new(2));
 }
 
 /* What both guests do for a message, but for the doorbell. */
@@ -148,12 +155,46 @@ static void bench_instructions(void)
     struct pair p;
     unsigned int n;
 
-    open_pair(&p, 1);
+    open_pair(&p);
     n = count_send(&p);
     if ( n )
         tell("send8_instructions", n, "instructions", 600, false);
     else
         printf("# instructions: this system lets no process be traced\n");
+}
+
+/* Objects of a guest that nothing is done with. */
+static void crowd(struct guest *g)
+{
+    struct guest_qp_opts opts = {
+        .scq = guest_cq(g, 4), .rcq = guest_cq(g, 4),
+    };
+    struct guest_mr mr = mr_pages(g, PAGE_SIZE, 0, LAYOUT_RUN);
+    unsigned int i;
+
+    for ( i = 0; i < MANY_QPS; i++ )
+        guest_qp(g, &opts);
+    for ( i = 0; i < MANY_MRS; i++ )
+        CHECK_EQ(try_mr(g, &mr, g->pd, VMRI_ACCESS_LOCAL_WRITE), 0);
+}
+
+/* A message costs the same whatever else there is. */
+static void bench_many(void)
+{
+    struct pair alone, among;
+    unsigned int one, many;
+
+    open_pair(&alone);
+    one = count_send(&alone);
+
+    among.a = guest_new(3);
+    among.b = guest_new(4);
+    crowd(among.a);
+    crowd(among.b);
+    join(&among, among.a, among.b);
+    many = count_send(&among);
+    if ( one && many )
+        tell("send8_among_many_more", 100.0 * many / one - 100, "%", 10, false);
 }
 
 /* ns in the hypervisor for a message of eight that one doorbell sends. */
@@ -203,7 +244,7 @@ static void bench_time(void)
     struct pair p;
     unsigned int i;
 
-    open_pair(&p, 1);
+    open_pair(&p);
     time_single(&p, 10000);
     for ( i = 0; i < ROUNDS; i++ )
     {
@@ -252,7 +293,7 @@ static void bench_bandwidth(void)
     unsigned int i, s;
     struct pair p;
 
-    open_pair(&p, 1);
+    open_pair(&p);
     for ( s = 0; s < ARRAY_SIZE(sizes); s++ )
     {
         const unsigned int n = (64U << 20) / sizes[s];
@@ -316,6 +357,7 @@ static const struct {
     void (*fn)(void);
 } figures[] = {
     { "instructions", bench_instructions },
+    { "many", bench_many },
     { "time", bench_time },
     { "bandwidth", bench_bandwidth },
     { "register", bench_register },
