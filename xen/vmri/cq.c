@@ -10,15 +10,16 @@ static struct vmri_cq_hdr *cq_hdr(const struct vmri_cq *cq)
 }
 
 /* Does the guest wait for this one?  It is told once.  By cq->lock. */
-static bool cq_disarm(struct vmri_cq *cq, const struct vmri_cqe *cqe)
+static bool cq_disarm(struct vmri_cq_hdr *hdr, const struct vmri_cqe *cqe)
 {
-    struct vmri_cq_hdr *hdr = cq_hdr(cq);
     uint32_t arm;
 
     /* The guest arms, then looks at prod; here it is the other way round. */
     env_mb();
 
     arm = env_load(&hdr->arm);
+    if ( likely(arm == VMRI_ARM_NONE) )
+        return false;
     if ( arm != VMRI_ARM_NEXT &&
          (arm != VMRI_ARM_SOLICITED ||
           (!cqe->status && !(cqe->flags & VMRI_WC_SOLICITED))) )
@@ -40,9 +41,9 @@ static noinline void count_failure(const struct vmri_qp *qp,
 }
 
 /* Write an entry.  False: there is no room, or once was none.  By cq->lock. */
-static bool cq_write(struct vmri_cq *cq, struct vmri_cqe *cqe)
+static bool cq_write(struct vmri_cq *cq, struct vmri_cq_hdr *hdr,
+                     struct vmri_cqe *cqe)
 {
-    struct vmri_cq_hdr *hdr = cq_hdr(cq);
     const uint32_t size = 1U << cq->log2_entries, prod = cq->prod;
 
     if ( unlikely(cq->overflow ||
@@ -79,17 +80,19 @@ static noinline void cq_overflow(struct vmri_cq *cq)
 bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
                   struct vmri_cqe *cqe)
 {
+    struct vmri_cq_hdr *hdr;
     bool raise;
 
     cqe->qpn = qp->qpn;
 
     env_lock(&cq->lock);
-    if ( unlikely(!cq_write(cq, cqe)) )
+    hdr = cq_hdr(cq);
+    if ( unlikely(!cq_write(cq, hdr, cqe)) )
     {
         cq_overflow(cq);
         return false;
     }
-    raise = cq_disarm(cq, cqe);
+    raise = cq_disarm(hdr, cqe);
     env_unlock(&cq->lock);
 
     vmri_count(cq->dev, completions, 1);
