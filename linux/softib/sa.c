@@ -106,7 +106,7 @@ static void softib_sa_receive(struct ib_mad_agent *agent,
 		.dev = agent->context,
 		.method = in->mad_hdr.method,
 		.trusted = in->sa_hdr.sm_key,
-		.mask = be64_to_cpu(in->sa_hdr.comp_mask),
+		.mask = be64_to_cpu((__force __be64)in->sa_hdr.comp_mask),
 		.data = in->data,
 	};
 	struct vmri_dev_attr attr;
