@@ -419,6 +419,29 @@ TEST(port_down_drops_datagrams)
     CHECK_EQ(qp_state(p.qa), VMRI_QPS_RTS);
 }
 
+/* A datagram and a WRITE, both from a to b. */
+struct crossing {
+    struct pair p;              /* of datagrams */
+    struct guest_qp *ra, *rb;   /* connected by whoever wants them to be */
+    struct guest_wr send, write;
+};
+
+static struct crossing crossing_new(void)
+{
+    struct crossing x = { .p = pair_new(&ud, NULL) };
+
+    x.ra = guest_qp(x.p.a, NULL);
+    x.rb = guest_qp(x.p.b, NULL);
+    x.send = (struct guest_wr){
+        .wr_id = 1, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
+        .num_sge = 1, .sge = { mr_sge(&x.p.ma, 0, 100) }, .to = x.p.qb,
+    };
+    x.write = (struct guest_wr){
+        .wr_id = 5, .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
+    };
+    return x;
+}
+
 /* Partitions: limited members hear full ones only. */
 TEST(port_partitions)
 {
@@ -432,50 +455,42 @@ TEST(port_partitions)
         { 0x8001, 0x0001, true }, { 0x0001, 0xffff, false },
     };
     const struct guest_conn conn = { .timeout = 8, .retry_cnt = 1 };
-    struct pair p = pair_new(&ud, NULL);
-    struct guest_wr wr = {
-        .wr_id = 1, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
-        .num_sge = 1, .sge = { mr_sge(&p.ma, 0, 100) }, .to = p.qb,
-    };
-    struct guest_qp *ra = guest_qp(p.a, NULL), *rb = guest_qp(p.b, NULL);
-    struct guest_wr rc = {
-        .wr_id = 5, .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
-    };
+    struct crossing x = crossing_new();
     struct vmri_counters c, before;
     unsigned int i;
 
-    CHECK_EQ(group_attach(p.qb, 1, 0xc001), 0);
+    CHECK_EQ(group_attach(x.p.qb, 1, 0xc001), 0);
     for ( i = 0; i < ARRAY_SIZE(pairs); i++ )
     {
-        port_pkey(p.a, pairs[i].a);
-        port_pkey(p.b, pairs[i].b);
-        guest_counters(p.b, &before);
-        pair_recv(&p, 2, 0, 200);
-        pair_recv(&p, 3, 0, 200);
-        pair_send(&p, &wr);
-        group_send(p.qa, &wr, 1, 0xc001);
-        guest_counters(p.b, &c);
+        port_pkey(x.p.a, pairs[i].a);
+        port_pkey(x.p.b, pairs[i].b);
+        guest_counters(x.p.b, &before);
+        pair_recv(&x.p, 2, 0, 200);
+        pair_recv(&x.p, 3, 0, 200);
+        pair_send(&x.p, &x.send);
+        group_send(x.p.qa, &x.send, 1, 0xc001);
+        guest_counters(x.p.b, &c);
         CHECK_AT(c.pkey_violations - before.pkey_violations,
                  pairs[i].match ? 0 : 2, "pair %u", i);
         if ( pairs[i].match )
         {
-            cq_expect(p.qb->rcq, 2, 0);
-            cq_expect(p.qb->rcq, 3, 0);
+            cq_expect(x.p.qb->rcq, 2, 0);
+            cq_expect(x.p.qb->rcq, 3, 0);
         }
         else
         {
-            cq_expect_none(p.qb->rcq);
-            qp_set_state(p.qb, VMRI_QPS_RESET);
-            qp_connect(p.qb, p.qb, NULL);
+            cq_expect_none(x.p.qb->rcq);
+            qp_set_state(x.p.qb, VMRI_QPS_RESET);
+            qp_connect(x.p.qb, x.p.qb, NULL);
         }
-        qp_set_state(ra, VMRI_QPS_RESET);
-        qp_set_state(rb, VMRI_QPS_RESET);
-        qp_connect(ra, rb, &conn);
-        qp_send(ra, &rc);
+        qp_set_state(x.ra, VMRI_QPS_RESET);
+        qp_set_state(x.rb, VMRI_QPS_RESET);
+        qp_connect(x.ra, x.rb, &conn);
+        qp_send(x.ra, &x.write);
         world_pass(20 * MS, MS);
-        cq_expect(ra->scq, 5, pairs[i].match ? 0 : VMRI_WC_RETRY_EXC_ERR);
-        cq_expect(p.qa->scq, 1, 0);
-        cq_expect(p.qa->scq, 1, 0);
+        cq_expect(x.ra->scq, 5, pairs[i].match ? 0 : VMRI_WC_RETRY_EXC_ERR);
+        cq_expect(x.p.qa->scq, 1, 0);
+        cq_expect(x.p.qa->scq, 1, 0);
     }
 }
 
@@ -504,40 +519,32 @@ TEST(port_partition_of_a_queue_pair)
         { 0, 0, true }, { 1, VMRI_MAX_PKEYS - 1, true }, { 3, 1, true },
         { 1, 1, false }, { 0, 1, false }, { 2, 2, false }, { 0, 2, false },
     };
-    struct pair p = pair_new(&ud, NULL);
-    struct guest_wr wr = {
-        .wr_id = 1, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
-        .num_sge = 1, .sge = { mr_sge(&p.ma, 0, 100) }, .to = p.qb,
-    };
-    struct guest_qp *ra = guest_qp(p.a, NULL), *rb = guest_qp(p.b, NULL);
-    struct guest_wr rc = {
-        .wr_id = 5, .opcode = VMRI_WR_RDMA_WRITE, .flags = VMRI_SEND_SIGNALED,
-    };
+    struct crossing x = crossing_new();
     unsigned int i;
 
-    set_table(p.a, &table_a);
-    set_table(p.b, &table_b);
+    set_table(x.p.a, &table_a);
+    set_table(x.p.b, &table_b);
     for ( i = 0; i < ARRAY_SIZE(pairs); i++ )
     {
         const struct guest_conn of_a = { .timeout = 8, .retry_cnt = 1,
                                          .pkey_index = pairs[i].a };
         const struct guest_conn of_b = { .pkey_index = pairs[i].b };
 
-        qp_connect_again(p.qa, p.qa, &of_a);
-        qp_connect_again(p.qb, p.qb, &of_b);
-        pair_recv(&p, 2, 0, 200);
-        pair_send(&p, &wr);
-        cq_expect(p.qa->scq, 1, 0);
+        qp_connect_again(x.p.qa, x.p.qa, &of_a);
+        qp_connect_again(x.p.qb, x.p.qb, &of_b);
+        pair_recv(&x.p, 2, 0, 200);
+        pair_send(&x.p, &x.send);
+        cq_expect(x.p.qa->scq, 1, 0);
         if ( pairs[i].match )
-            cq_expect(p.qb->rcq, 2, 0);
+            cq_expect(x.p.qb->rcq, 2, 0);
         else
-            cq_expect_none(p.qb->rcq);
+            cq_expect_none(x.p.qb->rcq);
 
-        qp_connect_again(rb, ra, &of_b);
-        qp_connect_again(ra, rb, &of_a);
-        qp_send(ra, &rc);
+        qp_connect_again(x.rb, x.ra, &of_b);
+        qp_connect_again(x.ra, x.rb, &of_a);
+        qp_send(x.ra, &x.write);
         world_pass(20 * MS, MS);
-        cq_expect(ra->scq, 5, pairs[i].match ? 0 : VMRI_WC_RETRY_EXC_ERR);
+        cq_expect(x.ra->scq, 5, pairs[i].match ? 0 : VMRI_WC_RETRY_EXC_ERR);
     }
 }
 
