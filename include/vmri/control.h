@@ -21,6 +21,9 @@
 #define VMRI_OP_ctl_fabric_delete 0x8008 /* struct vmri_ctl_fabric */
 #define VMRI_OP_ctl_fabric_list	0x8009	/* struct vmri_ctl_fabric */
 #define VMRI_OP_ctl_rate	0x800a	/* struct vmri_ctl_rate */
+#define VMRI_OP_ctl_rule_add	0x800b	/* struct vmri_ctl_rule */
+#define VMRI_OP_ctl_rule_del	0x800c	/* struct vmri_ctl_rule */
+#define VMRI_OP_ctl_rule_list	0x800d	/* struct vmri_ctl_rule */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
@@ -79,12 +82,54 @@ struct vmri_ctl_fabric {
 	uint8_t created;		/* OUT: it was; IN: 0 */
 	uint16_t reserved0;
 	uint32_t devices;		/* OUT: attached to it; IN: 0 */
-	uint32_t reserved1;
+	uint32_t rules;			/* OUT: that it has; IN: 0 */
 	char name[VMRI_FABRIC_NAME];	/* create: or all 0; list: OUT */
 };
 VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
 #define VMRI_LINK_IB		0
 #define VMRI_LINK_ROCE		1	/* not yet */
+
+/*
+ * Rules of a fabric that was created.  Where there is any, a device is reached
+ * only by whom an ingress rule allows, and reaches whom an egress rule allows, or
+ * all if none is for it.  Two devices may talk to each other when one of them may
+ * begin; a device may always talk to itself.  A multicast group is a remote
+ * address: devices need an ingress rule to have queue pairs attached to it.
+ *
+ * Rules are asked when a queue pair is connected: -EPERM, when a datagram's
+ * destination is first used, and for each member that a multicast datagram goes
+ * to: there nothing is delivered.  A change puts connections that it forbids into
+ * the error state, with a VMRI_EVENT_QP_FATAL, before the command ends.
+ *
+ * add: -ENOENT: no such fabric was created; -ENOSPC: it has VMRI_RULES, or all
+ * together have VMRI_RULES_ALL; -EOPNOTSUPP: a protocol that it cannot have.
+ *
+ * del: the one with this number, or VMRI_RULE_ALL, of which all else is ignored.
+ * -ENOENT: no such fabric or rule.
+ *
+ * list: the first one at or after this number.  -ENOENT: no more.
+ */
+struct vmri_ctl_rule {
+	uint32_t fabric;		/* IN */
+	uint32_t rule;			/* its number from 1; add: IN 0, OUT */
+	uint8_t direction;		/* VMRI_RULE_INGRESS, _EGRESS */
+	uint8_t protocol;		/* VMRI_RULE_ANY, _IB, _ROCE; OUT: 0 */
+	uint8_t bits;			/* of prefix, 0 .. 128; others are 0 */
+	uint8_t reserved0;
+	uint32_t group;			/* of devices that it is for; 0: all */
+	uint32_t remote_group;		/* 0: any */
+	uint32_t reserved1;
+	uint8_t prefix[16];		/* of remote GIDs, network order */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_rule, 40);
+#define VMRI_RULE_INGRESS	0
+#define VMRI_RULE_EGRESS	1
+#define VMRI_RULE_ANY		0
+#define VMRI_RULE_IB		1
+#define VMRI_RULE_ROCE		2	/* not yet */
+#define VMRI_RULE_ALL		0xffffffffU
+#define VMRI_RULES		512	/* of one fabric */
+#define VMRI_RULES_ALL		16384	/* of all */
 
 /*
  * Give a domain a device on a fabric.
@@ -100,7 +145,8 @@ struct vmri_ctl_attach {
 	uint16_t lid;			/* IN: or 0 for the lowest free one; OUT */
 	uint16_t flags;			/* IN: VMRI_ATTACH_* */
 	uint64_t guid;			/* IN: or 0 for one made from ids; OUT */
-	uint64_t reserved;
+	uint32_t group;			/* IN: of devices, for rules; 0: none */
+	uint32_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_ctl_attach, 32);
 #define VMRI_ATTACH_CREATED	0x1U
@@ -126,12 +172,14 @@ struct vmri_ctl_info {
 	uint32_t fabric;		/* OUT, as all below */
 	uint16_t lid;
 	uint8_t in_use;			/* the guest has created it */
-	uint8_t reserved;
+	uint8_t reserved0;
 	uint64_t guid;
+	uint32_t group;
+	uint32_t reserved1;
 	struct vmri_usage usage;	/* the device's share of its domain's */
 	struct vmri_counters counters;
 };
-VMRI_ASSERT_SIZE(vmri_ctl_info, 280);
+VMRI_ASSERT_SIZE(vmri_ctl_info, 288);
 
 /*
  * Set the limits of a domain that `mask` names, bit VMRI_RES_* each, and tell

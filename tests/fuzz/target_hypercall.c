@@ -20,7 +20,9 @@ static const uint16_t commands[] = {
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_ctl_attach,
     VMRI_OP_ctl_detach, VMRI_OP_ctl_list, VMRI_OP_ctl_limits,
     VMRI_OP_ctl_stats, VMRI_OP_ctl_port, VMRI_OP_ctl_dump, VMRI_OP_mcg_query,
-    VMRI_OP_dev_describe, VMRI_OP_port_query,
+    VMRI_OP_dev_describe, VMRI_OP_port_query, VMRI_OP_ctl_fabric_create,
+    VMRI_OP_ctl_fabric_delete, VMRI_OP_ctl_fabric_list, VMRI_OP_ctl_rate,
+    VMRI_OP_ctl_rule_add, VMRI_OP_ctl_rule_del, VMRI_OP_ctl_rule_list,
 };
 
 static unsigned int take_command(struct input *in)

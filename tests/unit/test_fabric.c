@@ -135,7 +135,7 @@ TEST(fabric_refused)
         { { .fabric = 1, .created = 1 }, -EINVAL },
         { { .fabric = 1, .devices = 1 }, -EINVAL },
         { { .fabric = 1, .reserved0 = 1 }, -EINVAL },
-        { { .fabric = 1, .reserved1 = 1 }, -EINVAL },
+        { { .fabric = 1, .rules = 1 }, -EINVAL },
         { { .fabric = 1, .name = "1st" }, -EINVAL },
         { { .fabric = 1, .name = "-a" }, -EINVAL },
         { { .fabric = 1, .name = "a b" }, -EINVAL },

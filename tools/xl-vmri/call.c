@@ -113,6 +113,23 @@ int call_limits(struct vmri_ctl_limits *limits)
     return vmri_op(VMRI_OP_ctl_limits, limits, sizeof(*limits));
 }
 
+int call_rule_add(struct vmri_ctl_rule *rule)
+{
+    return vmri_op(VMRI_OP_ctl_rule_add, rule, sizeof(*rule));
+}
+
+int call_rule_del(uint32_t fabric, uint32_t rule)
+{
+    struct vmri_ctl_rule arg = { .fabric = fabric, .rule = rule };
+
+    return vmri_op(VMRI_OP_ctl_rule_del, &arg, sizeof(arg));
+}
+
+int call_rule_list(struct vmri_ctl_rule *rule)
+{
+    return vmri_op(VMRI_OP_ctl_rule_list, rule, sizeof(*rule));
+}
+
 int call_rate(struct vmri_ctl_rate *rate)
 {
     return vmri_op(VMRI_OP_ctl_rate, rate, sizeof(*rate));

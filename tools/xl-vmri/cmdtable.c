@@ -9,9 +9,9 @@
 static const struct command commands[] = {
     {
         .name = "attach",
-        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N]",
+        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N] [group=N]",
         .help = "give a domain a device; numbers left out are chosen",
-        .min_args = 1, .max_args = 5,
+        .min_args = 1, .max_args = 6,
         .run = cmd_attach,
     },
     {
@@ -65,6 +65,15 @@ static const struct command commands[] = {
                 "      all of it together, or what it sends on a service level",
         .min_args = 1, .max_args = 5,
         .run = cmd_rate,
+    },
+    {
+        .name = "rule",
+        .synopsis = "add FABRIC ingress|egress [group=N] [remote=PREFIX]\n"
+                    "      [remote-group=N] [proto=any|ib|roce] |\n"
+                    "      del FABRIC N | flush FABRIC | list FABRIC",
+        .help = "say, or show, who may talk to whom on a fabric",
+        .min_args = 1, .max_args = 7,
+        .run = cmd_rule,
     },
     {
         .name = "stats",

@@ -89,6 +89,7 @@ static void print_fabric(struct writer *w, const struct vmri_ctl_fabric *f)
     write_string(w, "link", link_names[f->link]);
     write_bool(w, "created", f->created);
     write_number(w, "devices", f->devices);
+    write_number(w, "rules", f->rules);
     writer_close(w, '}');
 }
 
@@ -168,15 +169,15 @@ static int list(const struct options *opt)
     if (opt->json)
         writer_open(&w, NULL, '[');
     else
-        printf("%8s %-*s %-4s %-7s %7s\n", "FABRIC", VMRI_FABRIC_NAME - 1,
-               "NAME", "LINK", "CREATED", "DEVICES");
+        printf("%8s %-*s %-4s %-7s %7s %5s\n", "FABRIC", VMRI_FABRIC_NAME - 1,
+               "NAME", "LINK", "CREATED", "DEVICES", "RULES");
     for (rc = call_fabric_list(&f); !rc; rc = call_fabric_list(&f)) {
         if (opt->json)
             print_fabric(&w, &f);
         else
-            printf("%8u %-*s %-4s %-7s %7u\n", f.fabric, VMRI_FABRIC_NAME - 1,
+            printf("%8u %-*s %-4s %-7s %7u %5u\n", f.fabric, VMRI_FABRIC_NAME - 1,
                    *f.name ? f.name : "-", link_names[f.link],
-                   f.created ? "yes" : "no", f.devices);
+                   f.created ? "yes" : "no", f.devices, f.rules);
         f.fabric++;
     }
     if (opt->json)

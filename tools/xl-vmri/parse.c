@@ -137,10 +137,11 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
     } keys[] = {
         { "lid", 1, VMRI_LID_MAX },
         { "id", 0, VMRI_MAX_DEVS - 1 },
+        { "group", 1, UINT32_MAX },
         { "guid", 0, 0 },
         { "fabric", 0, 0 },
     };
-    enum { LID, ID, GUID, FABRIC };
+    enum { LID, ID, GROUP, GUID, FABRIC };
     bool seen[ARRAY_SIZE(keys)] = { false };
     uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
     int i;
@@ -156,8 +157,8 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                 !strncmp(argv[i], keys[k].name, length))
                 break;
         if (k == ARRAY_SIZE(keys)) {
-            report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N",
-                   argv[i]);
+            report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N, "
+                   "group=N", argv[i]);
             return false;
         }
         if (seen[k]) {
@@ -179,6 +180,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
     attach->lid = values[LID];
     attach->dev_id = values[ID];
     attach->guid = values[GUID];
+    attach->group = values[GROUP];
     return true;
 }
 

@@ -3,8 +3,8 @@
  * xl-vmri: what its files share.
  *
  * Layers: main.c and cmdtable.c read the command line; attach.c, fabric.c,
- * list.c, limits.c, port.c, rate.c, stats.c, top.c and dump.c are the commands;
- * call.c is the only file that calls the hypervisor, store.c the only one that speaks to
+ * list.c, limits.c, port.c, rate.c, rule.c, stats.c, top.c and dump.c are the
+ * commands; call.c is the only file that calls the hypervisor, store.c the only one that speaks to
  * xenstore.  Those two return 0 or a negative errno and print nothing; a
  * command prints one message and returns an exit code.
  */
@@ -62,7 +62,8 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, fabric.c, list.c, limits.c, port.c, rate.c, stats.c, top.c, dump.c */
+/* attach.c, fabric.c, list.c, limits.c, port.c, rate.c, rule.c, stats.c, top.c,
+ * dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
 int cmd_fabric(const struct options *opt, int argc, char **argv);
@@ -71,6 +72,7 @@ int cmd_info(const struct options *opt, int argc, char **argv);
 int cmd_limits(const struct options *opt, int argc, char **argv);
 int cmd_port(const struct options *opt, int argc, char **argv);
 int cmd_rate(const struct options *opt, int argc, char **argv);
+int cmd_rule(const struct options *opt, int argc, char **argv);
 int cmd_stats(const struct options *opt, int argc, char **argv);
 int cmd_top(const struct options *opt, int argc, char **argv);
 int cmd_dump(const struct options *opt, int argc, char **argv);
@@ -155,6 +157,9 @@ int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
 int call_fabric_create(struct vmri_ctl_fabric *fabric);
 int call_fabric_delete(uint32_t id);
 int call_fabric_list(struct vmri_ctl_fabric *fabric);
+int call_rule_add(struct vmri_ctl_rule *rule);
+int call_rule_del(uint32_t fabric, uint32_t rule);
+int call_rule_list(struct vmri_ctl_rule *rule);
 int call_limits(struct vmri_ctl_limits *limits);
 /* -EEXIST: the LID is taken; -ENODEV. */
 int call_port(struct vmri_ctl_port *port);

@@ -78,6 +78,7 @@ static void fill_info(struct vmri_ctl_info *info, struct vmri_dev *dev)
         .lid = dev->lid,
         .in_use = env_load(&dev->in_use),
         .guid = dev->guid,
+        .group = dev->group,
     };
 
     vmri_usage_get(dev, &info->usage);
@@ -269,6 +270,34 @@ static long ctl_fabric(unsigned int cmd, uint64_t guest)
     return -EFAULT;
 }
 
+/* Changes go on until connections have been looked at. */
+static long ctl_rule(unsigned int cmd, uint64_t guest, bool again)
+{
+    struct vmri_ctl_rule arg;
+    long ret = 0;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    if ( cmd == VMRI_OP_ctl_rule_list )
+        return vmri_rule_list(&arg) ?: env_copy_to_guest(guest, &arg,
+                                                         sizeof(arg));
+
+    if ( !again && cmd == VMRI_OP_ctl_rule_add )
+    {
+        ret = vmri_rule_add(&arg);
+        if ( !ret && env_copy_to_guest(guest, &arg, sizeof(arg)) )
+        {
+            vmri_rule_del(arg.fabric, arg.rule);
+            ret = -EFAULT;
+        }
+    }
+    else if ( !again )
+        ret = vmri_rule_del(arg.fabric, arg.rule);
+
+    return ret ?: vmri_rules_enforce(arg.fabric);
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -298,6 +327,10 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
         return ctl_fabric(cmd, args);
     case VMRI_OP_ctl_rate:
         return ctl_rate(args);
+    case VMRI_OP_ctl_rule_add:
+    case VMRI_OP_ctl_rule_del:
+    case VMRI_OP_ctl_rule_list:
+        return ctl_rule(cmd, args, again);
     default:
         return -ENOSYS;
     }

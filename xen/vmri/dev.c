@@ -121,6 +121,7 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
         return ret == -EBUSY ? -EEXIST : ret;
 
     dev->guid = arg->guid ?: make_guid(env_domid(dev->domain), dev->id);
+    dev->group = arg->group;
 
     ret = vmri_fabric_get(arg->fabric, arg->flags & VMRI_ATTACH_CREATED,
                           &dev->fabric);

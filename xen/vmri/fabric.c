@@ -58,6 +58,7 @@ static void fabric_free(struct vmri_fabric *f)
         return;
 
     list_del(&f->list);
+    vmri_rules_free(f);
     vmri_table_fini(&f->lids);
     vmri_table_fini(&f->mlids);
     env_free(f);
@@ -79,6 +80,13 @@ int vmri_fabric_get(uint32_t id, bool created, struct vmri_fabric **result)
     *result = f;
 
     return 0;
+}
+
+struct vmri_fabric *vmri_fabric_created(uint32_t id)
+{
+    struct vmri_fabric *f = fabric_find(id);
+
+    return f && f->created ? f : NULL;
 }
 
 void vmri_fabric_put(struct vmri_fabric *f)
@@ -170,7 +178,7 @@ int vmri_fabric_create(struct vmri_ctl_fabric *arg)
     int ret;
 
     if ( (arg->fabric > VMRI_FABRIC_MAX && arg->fabric != VMRI_FABRIC_ANY) ||
-         arg->created || arg->devices || arg->reserved0 || arg->reserved1 ||
+         arg->created || arg->devices || arg->reserved0 || arg->rules ||
          arg->link > VMRI_LINK_ROCE || !name_valid(arg->name) )
         return -EINVAL;
     if ( arg->link != VMRI_LINK_IB )
@@ -189,8 +197,8 @@ int vmri_fabric_delete(uint32_t id)
     int ret = 0;
 
     env_lock(&vmri_control_lock);
-    f = fabric_find(id);
-    if ( !f || !f->created )
+    f = vmri_fabric_created(id);
+    if ( !f )
         ret = -ENOENT;
     else if ( f->devs )
         ret = -EBUSY;
@@ -218,6 +226,7 @@ int vmri_fabric_list(struct vmri_ctl_fabric *arg)
             .link = VMRI_LINK_IB,
             .created = f->created,
             .devices = f->devs,
+            .rules = f->rules.nr,
         };
         memcpy(arg->name, f->name, sizeof(arg->name));
     }
@@ -324,13 +333,16 @@ bool vmri_fabric_shows(const struct vmri_dev *dev, const struct vmri_dev *peer)
 
 bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to)
 {
-    if ( qp->dev->domain == to->domain || qp->joined == to->life )
+    /* What is asked below is not older than this. */
+    const uint64_t life = env_load_acquire(&to->life);
+
+    if ( likely(qp->joined == life) )
         return true;
 
-    if ( env_may_connect(qp->dev->domain, to->domain) )
+    if ( !vmri_fabric_shows(qp->dev, to) || !vmri_rules_allow(qp->dev, to) )
         return false;
 
-    qp->joined = to->life;
+    qp->joined = life;
 
     return true;
 }

@@ -46,8 +46,8 @@
  *
  * Locks, in the order in which they may be taken
  * ==============================================
- *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics, which
- *                  domains have state.
+ *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics and
+ *                  their rules, which domains have state.
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
  *                  who is in them.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
@@ -66,7 +66,8 @@
  * through env_copy_*; rings are mapped and may be accessed under their lock.
  *
  * What is used and what may be used of limited things is counted without a
- * lock (limits.c).
+ * lock (limits.c).  So are a fabric's rules read: who finds that they were
+ * changed meanwhile reads them again (rule.c).
  *
  * The send queue has no lock but an owner: the CPU that set sq.busy.  It alone
  * reads the ring, changes `tx` and completes send requests.
@@ -278,6 +279,7 @@ struct vmri_source {
 #include "mcg.h"
 #include "port.h"
 #include "rate.h"
+#include "rule.h"
 
 /* ---- devices, domains, fabrics ---- */
 
@@ -287,6 +289,7 @@ struct vmri_fabric {
     bool created;               /* by vmri_control_lock: stays without devices */
     uint32_t devs;              /* by vmri_control_lock */
     char name[VMRI_FABRIC_NAME];/* by vmri_control_lock */
+    struct vmri_rules rules;
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
     env_lock_t mcg_lock;        /* LEVEL_FABRIC */
@@ -325,8 +328,13 @@ struct vmri_dev {
     struct vmri_domain *owner;
     struct vmri_fabric *fabric;
     uint64_t guid;
-    uint64_t life;              /* no other device's or QP's */
+    uint32_t group;             /* as rules have it */
     uint32_t id;
+    /*
+     * No other device's or QP's; another one when the fabric's rules change.  By
+     * vmri_control_lock; read without, too.
+     */
+    uint64_t life;
     bool limited;               /* by rates.lock; read without, too */
     struct vmri_slot *slot;     /* in owner->devs */
 
@@ -405,6 +413,8 @@ struct vmri_qp_counters *vmri_type_counters(struct vmri_dev *dev,
 int vmri_fabric_create(struct vmri_ctl_fabric *arg);
 int vmri_fabric_delete(uint32_t id);
 int vmri_fabric_list(struct vmri_ctl_fabric *arg);
+/* The one with a number, if it was created; under vmri_control_lock. */
+struct vmri_fabric *vmri_fabric_created(uint32_t id);
 /* All below under vmri_control_lock, but vmri_fabric_peer. */
 /*
  * The fabric with a number, for a device more.  One that is not there is made,
@@ -435,9 +445,9 @@ bool vmri_fabric_shows(const struct vmri_dev *dev, const struct vmri_dev *peer);
 /* The same for a device that cannot be freed meanwhile: false if hidden. */
 bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);
 /*
- * Does XSM let requests of a QP reach another domain's device?  By the owner
- * of its send queue, which remembers the last one that it may reach until the
- * QP is reset: XSM is not asked for each message.
+ * Do XSM and rules let requests of a QP reach a device?  By the owner of its send
+ * queue, which remembers the last one that it may reach until the QP is reset or
+ * rules change: neither is asked for each message.
  */
 bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to);
 

@@ -606,6 +606,9 @@ int vmri_mcg_attach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg)
 
     ret = -EINVAL;
     if ( qp->type == VMRI_QPT_UD )
+        ret = vmri_rules_allow_group(dev, arg->mgid, VMRI_RULE_INGRESS)
+              ? 0 : -EPERM;
+    if ( !ret )
     {
         env_lock(&f->mcg_lock);
         ret = attach(dev, qp, arg);

@@ -85,7 +85,9 @@ enum vmri_step vmri_multicast(struct vmri_qp *qp, uint32_t *budget)
     enum vmri_step rc = VMRI_STEP_DONE;
     struct vmri_qp *peer;
 
-    if ( names_group(qp) )
+    if ( names_group(qp) &&
+         vmri_rules_allow_group(qp->dev, qp->tx.wqe.u.ud.av.dgid,
+                                VMRI_RULE_EGRESS) )
         g = vmri_group_get(f, &qp->tx.wqe.u.ud.av);
     if ( !g )
     {
@@ -99,7 +101,9 @@ enum vmri_step vmri_multicast(struct vmri_qp *qp, uint32_t *budget)
     {
         if ( peer )
         {
-            if ( vmri_fabric_joins(qp, peer->dev) )
+            if ( vmri_fabric_joins(qp, peer->dev) &&
+                 vmri_rules_allow_group(peer->dev, g->attr.mgid,
+                                        VMRI_RULE_INGRESS) )
                 rc = vmri_datagram_to(qp, peer);
             release(peer);
         }

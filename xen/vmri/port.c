@@ -302,6 +302,9 @@ static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
     set_all(&dev->port, arg);
     env_store_release(&dev->port.version, vmri_new_life());
     get_all(dev, arg);
+    /* Rules may say something else of its new GID. */
+    if ( old.gid_prefix != arg->gid_prefix )
+        vmri_rules_changed(dev->fabric);
     tell_changes(dev, &old, arg);
 
     return 0;

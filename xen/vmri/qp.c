@@ -383,17 +383,18 @@ int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg)
 {
     struct vmri_qp *qp = vmri_table_get(&dev->qps, arg->qpn);
     unsigned int old, state = 0;
-    int rc;
+    int rc, steered;
 
     if ( !qp )
         return -ENOENT;
 
     /* Owning the queue keeps out its engine and others who modify. */
     vmri_own(qp);
+    steered = vmri_steer(qp, arg);
 
     env_lock(&qp->lock);
     old = qp->attr.state;
-    rc = vmri_qp_check_modify(qp, arg, &state);
+    rc = vmri_qp_check_modify(qp, arg, &state) ?: steered;
     if ( !rc )
     {
         vmri_qp_apply(&qp->attr, arg);

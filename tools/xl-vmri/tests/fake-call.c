@@ -209,6 +209,7 @@ static int attach(struct vmri_ctl_attach *a)
     dev->fabric = a->fabric;
     dev->lid = a->lid;
     dev->guid = a->guid;
+    dev->group = a->group;
     return 0;
 }
 
@@ -273,6 +274,45 @@ static int port(struct vmri_ctl_port *p)
     have->mask = p->mask;
     *p = *have;
     return 0;
+}
+
+static int rule_add(struct vmri_ctl_rule *r)
+{
+    if (!fabric_exists(r->fabric))
+        return ENOENT;
+    if (r->protocol == VMRI_RULE_ROCE)
+        return EOPNOTSUPP;
+    if (fake_call.num_rules == 8)
+        return ENOSPC;
+    r->rule = fake_call.num_rules + 1;
+    fake_call.rules[fake_call.num_rules++] = *r;
+    return 0;
+}
+
+static int rule_del(const struct vmri_ctl_rule *r)
+{
+    if (!fabric_exists(r->fabric))
+        return ENOENT;
+    if (r->rule == VMRI_RULE_ALL)
+        fake_call.num_rules = 0;
+    else if (r->rule == fake_call.num_rules)
+        fake_call.num_rules--;
+    else
+        return ENOENT;
+    return 0;
+}
+
+static int rule_list(struct vmri_ctl_rule *r)
+{
+    unsigned int i;
+
+    for (i = 0; i < fake_call.num_rules; i++)
+        if (fake_call.rules[i].fabric == r->fabric &&
+            fake_call.rules[i].rule >= r->rule) {
+            *r = fake_call.rules[i];
+            return 0;
+        }
+    return ENOENT;
 }
 
 static int rate(struct vmri_ctl_rate *r)
@@ -356,6 +396,15 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
         break;
     case VMRI_OP_ctl_port:
         errno = port(p);
+        break;
+    case VMRI_OP_ctl_rule_add:
+        errno = rule_add(p);
+        break;
+    case VMRI_OP_ctl_rule_del:
+        errno = rule_del(p);
+        break;
+    case VMRI_OP_ctl_rule_list:
+        errno = rule_list(p);
         break;
     case VMRI_OP_ctl_rate:
         errno = rate(p);

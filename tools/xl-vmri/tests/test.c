@@ -99,7 +99,7 @@ static void test_bad_usage(void)
         { "frobnicate", "there is no command \"frobnicate\"" },
         { "--frobnicate list", "unrecognized option" },
         { "attach", "too few arguments: attach DOMAIN" },
-        { "attach d1 fabric=1 lid=1 guid=1 id=1 id=1", "too many arguments" },
+        { "attach d1 fabric=1 lid=1 guid=1 id=1 group=1 id=1", "too many" },
         { "detach d1", "too few arguments: detach DOMAIN ID" },
         { "list d1 d2", "too many arguments: list [DOMAIN]" },
         { "info d1 0 0", "too many arguments" },
@@ -150,6 +150,25 @@ static void test_bad_usage(void)
         { "attach d1 guid=001:12233:4455:6677", "is not 16 hexadecimal" },
         { "attach d1 guid=001122334455667g", "is not 16 hexadecimal" },
         { "attach d1 guid=0000000000000000", "a GUID is not zero" },
+        { "rule", "too few arguments: rule add" },
+        { "rule add", "not one of: rule add" },
+        { "rule del 1", "not one of: rule add" },
+        { "rule list", "not one of: rule add" },
+        { "rule flush 1 1", "not one of: rule add" },
+        { "rule list /", "fabric: \"/\" is neither" },
+        { "rule del 1 0", "rule: 0 is out of range (1 to 512)" },
+        { "rule add 1", "a rule begins with ingress or egress" },
+        { "rule add 1 in", "a rule begins with ingress or egress" },
+        { "rule add 1 ingress x", "\"x\" is not one of group=N" },
+        { "rule add 1 ingress group=0", "group: 0 is out of range" },
+        { "rule add 1 ingress group=1 group=1", "group is given twice" },
+        { "rule add 1 ingress proto=tcp", "proto: \"tcp\" is not one of" },
+        { "rule add 1 ingress remote=", "remote: \"\" is not an address" },
+        { "rule add 1 ingress remote=1.2.3", "\"1.2.3\" is not an address" },
+        { "rule add 1 ingress remote=::/", "remote: length: \"\" is not" },
+        { "rule add 1 ingress remote=::/129", "129 is out of range (0 to 128)" },
+        { "rule add 1 ingress remote=1.2.3.4/33", "33 is out of range (0 to 32)" },
+        { "rule add 1 ingress remote=1.2.3.5/31", "1.2.3.5/31 has bits beyond" },
         { "rate", "too few arguments: rate DOMAIN" },
         { "rate d1 64", "id: 64 is out of range" },
         { "rate d1 0 10G", "\"10G\" is not a rate" },
@@ -358,7 +377,7 @@ static void test_fabric(void)
     CHECK(says("there is no fabric green"));
     CHECK(run("attach d2 fabric=12") == RC_OK && prints("fabric 12, LID 1"));
     CHECK(run("fabric list") == RC_OK && prints("\n       5 blue "));
-    CHECK(prints(" yes           1\n") && prints("\n       9 - "));
+    CHECK(prints(" yes           1     0\n") && prints("\n       9 - "));
     CHECK(run("fabric list -j") == RC_OK && prints("\"name\": null"));
 
     CHECK(run("fabric delete blue") == RC_FAILURE);
@@ -368,6 +387,50 @@ static void test_fabric(void)
     CHECK(run("detach d1 0") == RC_OK && run("fabric delete blue") == RC_OK);
     CHECK(run("fabric delete 9 --json") == RC_OK && prints("\"fabric\": 9"));
     CHECK(fake_call.num_fabrics == 1);
+}
+
+static bool prefix_is(unsigned int bits, unsigned int byte, uint8_t value)
+{
+    const struct vmri_ctl_rule *r = &fake_call.rules[fake_call.num_rules - 1];
+
+    return r->bits == bits && r->prefix[byte] == value;
+}
+
+static void test_rule(void)
+{
+    reset();
+    CHECK(run("rule add red ingress") == RC_FAILURE && says("no fabric red"));
+    CHECK(run("rule add 1 ingress") == RC_FAILURE && says("was not created"));
+    CHECK(run("fabric create red") == RC_OK);
+    CHECK(run("rule add red ingress group=7 remote-group=8") == RC_OK);
+    CHECK(!strcmp(out, "fabric red (1): rule 1\n"));
+    CHECK(run("rule add 1 egress remote=fe80::/10 proto=ib --json") == RC_OK);
+    CHECK(prints("\"direction\": \"egress\"") && prefix_is(10, 1, 0x80));
+    CHECK(prints("\"remote\": \"fe80::/10\""));
+    CHECK(run("rule add red ingress remote=192.0.2.128/25") == RC_OK);
+    CHECK(prefix_is(121, 15, 128) && prefix_is(121, 10, 0xff));
+    CHECK(run("rule add red ingress remote=192.0.2.1") == RC_OK);
+    CHECK(prefix_is(128, 12, 192));
+    CHECK(run("rule add red ingress remote=::/0") == RC_OK);
+    CHECK(prefix_is(0, 0, 0));
+    CHECK(run("rule add red ingress remote=0.0.0.0/0") == RC_OK);
+    CHECK(prefix_is(96, 11, 0xff));
+    CHECK(run("rule add red ingress proto=roce") == RC_FAILURE);
+    CHECK(says("has no devices of that protocol"));
+
+    CHECK(run("rule list red") == RC_OK);
+    CHECK(prints("    1 ingress          7 any "));
+    CHECK(prints("    2 egress         any fe80::/10 "));
+    CHECK(prints(" 192.0.2.128/25 ") && prints(" 192.0.2.1/32 "));
+    CHECK(prints(" 0.0.0.0/0 "));
+    CHECK(run("rule del red 5") == RC_FAILURE && says("has no such rule"));
+    CHECK(run("rule del red 6") == RC_OK && fake_call.num_rules == 5);
+    CHECK(run("rule flush 1") == RC_OK && !fake_call.num_rules);
+    CHECK(run("rule list 1 --json") == RC_OK && !strcmp(out, "[]\n"));
+
+    CHECK(run("attach d1 fabric=red group=9") == RC_OK);
+    CHECK(fake_call.devices[0].group == 9);
+    CHECK(run("info d1 0 -j") == RC_OK && prints("\"group\": 9"));
 }
 
 static void kill_d1(void)
@@ -530,6 +593,7 @@ static void test_list(void)
                        "    \"fabric\": 0,\n"
                        "    \"lid\": 1,\n"
                        "    \"guid\": \"0123:4567:89ab:cdef\",\n"
+                       "    \"group\": 0,\n"
                        "    \"state\": \"Initialising\",\n"
                        "    \"in_use\": true,\n"
                        "    \"tx_msgs\": 11,\n"
@@ -801,6 +865,7 @@ int main(void)
     test_attach();
     test_attach_conflicts();
     test_fabric();
+    test_rule();
     test_attach_undone();
     test_detach();
     test_sweep();
