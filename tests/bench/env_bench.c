@@ -151,10 +151,11 @@ void *env_memcpy(void *to, const void *from, size_t n)
     return to;
 }
 
-void env_frame_dirty(struct domain *d, env_frame_t frame)
+void env_frames_dirty(struct domain *d, env_frame_t first, uint32_t nr)
 {
     (void)d;
-    (void)frame;
+    (void)first;
+    (void)nr;
     if ( log_dirty )
         abort();
 }

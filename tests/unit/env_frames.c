@@ -334,12 +334,11 @@ void env_frame_put(env_frame_t frame, bool writable)
                   writable ? "read-only" : "as writable");
 }
 
-void env_frame_dirty(struct domain *d, env_frame_t frame)
+static void frame_dirty(const struct domain *d, env_frame_t frame)
 {
     struct frame *f = referenced(frame, "dirtying");
     unsigned int i;
 
-    env_no_lock("env_frame_dirty");
     if ( f->owner != d )
         env_panic("frame %#llx marked dirty for another domain",
                   (unsigned long long)frame);
@@ -350,6 +349,13 @@ void env_frame_dirty(struct domain *d, env_frame_t frame)
             written[i] = written[--nr_written];
             break;
         }
+}
+
+void env_frames_dirty(struct domain *d, env_frame_t first, uint32_t nr)
+{
+    env_no_lock("env_frames_dirty");
+    while ( nr-- )
+        frame_dirty(d, first + nr);
 }
 
 /* ---- mappings for copies ---- */

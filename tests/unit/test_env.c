@@ -45,7 +45,7 @@ TEST(env_frames_and_copies_need_no_lock)
     env_lock(&dev);
     CHECK(EXPECT_PANIC(env_frame_get(env_current(), gfn, true, &frame)));
     CHECK(EXPECT_PANIC(env_frame_put(frame, true)));
-    CHECK(EXPECT_PANIC(env_frame_dirty(env_current(), frame)));
+    CHECK(EXPECT_PANIC(env_frames_dirty(env_current(), frame, 1)));
     CHECK(EXPECT_PANIC(env_map(frame)));
     CHECK(EXPECT_PANIC(env_copy_from_guest(&gfn, (uintptr_t)&word, 8)));
     CHECK(EXPECT_PANIC(env_copy_to_guest((uintptr_t)&word, &gfn, 8)));
@@ -107,7 +107,7 @@ TEST(env_copies_are_counted_and_want_dirty_marks)
     env_unmap(to);
     CHECK(EXPECT_PANIC(env_test_returned()));
     CHECK(strstr(env_panic_text, "dirty"));
-    env_frame_dirty(d, b);
+    env_frames_dirty(d, b, 1);
     env_test_returned();
 
     env_frame_put(a, false);

@@ -89,7 +89,7 @@ static uint64_t operate(const struct vmri_send_wqe *wqe,
     }
 
     env_unmap(page);
-    env_frame_dirty(at->qp->dev->domain, at->frame);
+    env_frames_dirty(at->qp->dev->domain, at->frame, 1);
 
     return old;
 }

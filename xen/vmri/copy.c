@@ -174,15 +174,6 @@ static void advance(struct vmri_place *p, uint64_t bytes)
         frame_put(p);
 }
 
-static void mark_dirty(const struct vmri_place *p, size_t bytes)
-{
-    env_frame_t last = p->frame + ((p->offset + bytes - 1) >> VMRI_PAGE_SHIFT);
-    env_frame_t frame;
-
-    for ( frame = p->frame; frame <= last; frame++ )
-        env_frame_dirty(p->qp->dev->domain, frame);
-}
-
 /* Copy what one mapping of either side covers, and say how much that was. */
 static size_t copy_mapped(struct vmri_place *to, struct vmri_place *from,
                           size_t bytes)
@@ -205,7 +196,8 @@ static size_t copy_mapped(struct vmri_place *to, struct vmri_place *from,
     if ( !from->data )
         env_unmap(src - from->offset);
 
-    mark_dirty(to, bytes);
+    env_frames_dirty(to->qp->dev->domain, to->frame,
+                     vmri_frames_of(to->offset, bytes));
 
     return bytes;
 }

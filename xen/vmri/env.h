@@ -172,8 +172,8 @@ int env_frame_get(struct domain *d, uint64_t gfn, bool writable,
 int env_frame_again(struct domain *d, env_frame_t frame, bool writable);
 void env_frame_put(env_frame_t frame, bool writable);
 
-/* After a write, so that save, restore and migration see the page. */
-void env_frame_dirty(struct domain *d, env_frame_t frame);
+/* After a write to so many, so that save, restore and migration see them. */
+void env_frames_dirty(struct domain *d, env_frame_t first, uint32_t nr);
 
 /*
  * Map for the length of a copy: at most 8 at a time, none across a

@@ -177,10 +177,14 @@ void env_frame_put(env_frame_t frame, bool writable)
         put_page(page);
 }
 
-/* Does nothing unless the domain's log-dirty mode is on. */
-void env_frame_dirty(struct domain *d, env_frame_t frame)
+/* When the log-dirty mode is begun after this look, so is all copying anew. */
+void env_frames_dirty(struct domain *d, env_frame_t first, uint32_t nr)
 {
-    paging_mark_dirty(d, _mfn(frame));
+    if ( likely(!paging_mode_log_dirty(d)) )
+        return;
+
+    while ( nr-- )
+        paging_mark_dirty(d, _mfn(first + nr));
 }
 
 /*

@@ -8,6 +8,12 @@
 
 /* ---- pages by their number (pages.c) ---- */
 
+/* How many frames so many bytes are in, the first at this offset. */
+static inline uint32_t vmri_frames_of(uint32_t offset, uint64_t bytes)
+{
+    return (offset + bytes + VMRI_PAGE_SIZE - 1) >> VMRI_PAGE_SHIFT;
+}
+
 #define VMRI_LEAF_FRAMES    (VMRI_PAGE_SIZE / sizeof(env_frame_t))
 
 /* An array of frames of any length, in leaves of a page at most. */

@@ -193,24 +193,22 @@ static bool find_target(struct vmri_qp *qp, struct vmri_qp *peer,
 static void copy(const struct vmri_qp *peer, const struct spot *to,
                  const struct spot *from, uint32_t bytes)
 {
-    const env_frame_t last = (to->at + bytes - 1) >> VMRI_PAGE_SHIFT;
-    env_frame_t frame = to->at >> VMRI_PAGE_SHIFT;
+    const env_frame_t frame = to->at >> VMRI_PAGE_SHIFT;
+    const uint32_t offset = to->at & ~PAGE_MASK;
     uint8_t *dst = env_map(frame);
     const uint8_t *src = NULL;
 
     if ( from->k )
         src = env_map(from->at >> VMRI_PAGE_SHIFT);
 
-    memcpy(dst + (to->at & ~PAGE_MASK),
+    memcpy(dst + offset,
            src ? src + (from->at & ~PAGE_MASK) : from->data, bytes);
 
     if ( src )
         env_unmap(src);
     env_unmap(dst);
 
-    do
-        env_frame_dirty(peer->dev->domain, frame);
-    while ( frame++ != last );
+    env_frames_dirty(peer->dev->domain, frame, vmri_frames_of(offset, bytes));
 }
 
 /*
