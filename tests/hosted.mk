@@ -20,8 +20,10 @@ xen_only := env_xen.c hooks.c
 vmri := $(filter-out $(xen_only),$(notdir $(wildcard $(top)/xen/vmri/*.c)))
 machine := $(notdir $(wildcard $(unit)/env_*.c)) world.c guest.c failed.c
 tests := $(notdir $(wildcard $(unit)/test_*.c))
+include $(top)/tests/agents.mk
 model_sources := $(vmri) $(machine) $(notdir $(wildcard $(model)/*.c))
-unit_base := $(vmri) $(machine) harness.c guest_qp.c guest_srq.c
+unit_base := $(vmri) $(machine) harness.c guest_qp.c guest_srq.c \
+	$(agent_sources:%=agents/%)
 
 # Where no thread is made there is nothing for TSan to see.
 threaded := $(notdir $(shell grep -l '^THREAD_TEST' $(tests:%=$(unit)/%)))
@@ -52,9 +54,13 @@ export ASAN_OPTIONS := detect_leaks=0:handle_abort=1:abort_on_error=0
 export UBSAN_OPTIONS := print_stacktrace=1
 export TSAN_OPTIONS := halt_on_error=1
 
-vpath %.c $(top)/xen/vmri $(unit) $(model)
+vpath %.c $(top)/xen/vmri $(unit) $(model) $(top)/linux/softib $(unit)/kernel
 
 define kind
+$(OUT)/$(1)/agents/%.o: %.c $(top)/tests/agents.mk $(agent_headers)
+	@mkdir -p $$(@D)
+	$$(CC) $$(agent_flags) $$($(1)_flags) -c $$< -o $$@
+
 $(OUT)/$(1)/%.o: %.c $(top)/tests/hosted.mk
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$($(1)_flags) $$(less) -c $$< -o $$@
@@ -65,7 +71,7 @@ $(OUT)/$(1)/unit: $(patsubst %.c,$(OUT)/$(1)/%.o,$(unit_base) $($(1)_tests))
 $(OUT)/$(1)/model: $(patsubst %.c,$(OUT)/$(1)/%.o,$(model_sources))
 	$$(CC) $$(CFLAGS) $$($(1)_flags) $$^ -o $$@
 
--include $(wildcard $(OUT)/$(1)/*.d)
+-include $(wildcard $(OUT)/$(1)/*.d $(OUT)/$(1)/agents/*.d)
 endef
 $(foreach v,plain asan tsan gcov,$(eval $(call kind,$(v))))
 

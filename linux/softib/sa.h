@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * SoftIB: what the parts of the subnet administrator share.  None of this, and of
- * the files that answer queries, needs more of a kernel than its types and
- * memory: tests compile them in user space.
+ * SoftIB: what the management agents share, most of it the parts of the subnet
+ * administrator.  None of this, and of the files that answer, needs more of a
+ * kernel than its types, memory and spinlocks: tests compile them in user space.
  */
 #ifndef SOFTIB_SA_H
 #define SOFTIB_SA_H
@@ -74,6 +74,15 @@ struct softib_sa_link {
 	u8 life;
 };
 
+/* Counters of VMRI that the performance management agent tells. */
+struct softib_pma {
+	u64 tx_msgs;
+	u64 tx_bytes;
+	u64 rx_msgs;
+	u64 rx_bytes;
+	u64 ud_drops;
+};
+
 /* hcall.c */
 int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg);
 
@@ -106,6 +115,11 @@ void softib_sa_port_infos(struct softib_sa_query *q);
 void softib_node_info(u64 guid, struct ib_node_info *info);
 void softib_port_info(const struct vmri_port_query *port, u16 sm_lid,
 		      struct ib_port_info *info);
+
+/* pma.c */
+struct ib_pma_mad;
+u16 softib_pma_answer(struct softib_dev *dev, const struct ib_pma_mad *in,
+		      struct ib_pma_mad *out);
 
 /* samcast.c */
 void softib_sa_members(struct softib_sa_query *q);

@@ -94,8 +94,10 @@ void softib_sa_port_infos(struct softib_sa_query *q)
 		/* As long as it has no other, each is its own manager's. */
 		u16 sm_lid = port.lid == q->port.lid ? q->port.sm_lid :
 						       port.lid;
+		struct ib_port_info info;
 
-		softib_port_info(&port, sm_lid, &rec.info);
+		softib_port_info(&port, sm_lid, &info);
+		memcpy(&rec.info, &info, sizeof(rec.info));
 		if (softib_sa_match(q, softib_port_fields,
 				    ARRAY_SIZE(softib_port_fields), &rec))
 			softib_sa_emit(q, &rec, sizeof(rec));

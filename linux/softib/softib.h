@@ -64,15 +64,6 @@ struct softib_commands {
 	} done[SOFTIB_MAX_COMMANDS];
 };
 
-/* Counters of VMRI that the performance management agent tells. */
-struct softib_pma {
-	u64 tx_msgs;
-	u64 tx_bytes;
-	u64 rx_msgs;
-	u64 rx_bytes;
-	u64 ud_drops;
-};
-
 struct softib_dev {
 	struct ib_device ibdev;
 	struct xenbus_device *xdev;
@@ -315,11 +306,6 @@ void softib_command_done(struct softib_dev *dev, const struct vmri_event *ev);
 /* device.c */
 int softib_device_register(struct softib_dev *dev);
 bool softib_owns(const struct ib_device *ibdev);
-
-/* pma.c */
-struct ib_pma_mad;
-u16 softib_pma_answer(struct softib_dev *dev, const struct ib_pma_mad *in,
-		      struct ib_pma_mad *out);
 
 /* sa.c */
 extern struct ib_client softib_sa_client;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The fake machine around the guests: begin, end, dom0, calls, events. */
+#include "agent.h"
 #include "guest.h"
 #include "internal.h"
 
@@ -84,6 +85,11 @@ long guest_call(struct guest *g, unsigned int cmd, void *arg, size_t bytes)
         rc = guest_call_once(g, cmd | VMRI_CONTINUE, arg, bytes);
     guest_ticket = ticket;
     return rc;
+}
+
+long agent_call(void *guest, unsigned int cmd, void *arg, size_t size)
+{
+    return guest_call(guest, cmd, arg, size);
 }
 
 static long call_value(struct guest *g, unsigned int cmd, uint64_t value)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The kernel's side of agent.h. */
+#include "device.h"
+
+#include "../agent.h"
+
+int kernel_locks;
+
+struct agent {
+	struct softib_dev dev;
+};
+
+/* What the agents call, and the size of its structure. */
+static const struct {
+	unsigned int cmd;
+	size_t size;
+} calls[] = {
+	{ VMRI_OP_dev_query, sizeof(struct vmri_dev_attr) },
+	{ VMRI_OP_dev_counters, sizeof(struct vmri_counters) },
+	{ VMRI_OP_port_query, sizeof(struct vmri_port_query) },
+	{ VMRI_OP_mcg_create, sizeof(struct vmri_mcg) },
+	{ VMRI_OP_mcg_destroy, sizeof(struct vmri_mcg) },
+	{ VMRI_OP_mcg_query, sizeof(struct vmri_mcg_query) },
+};
+
+int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg)
+{
+	size_t i = 0;
+
+	assert(!kernel_locks);
+	while (calls[i].cmd != cmd)
+		assert(++i < ARRAY_SIZE(calls));
+	return agent_call(dev->guest, cmd, arg, calls[i].size);
+}
+
+struct agent *agent_new(void *guest)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+
+	assert(a);
+	a->dev.guest = guest;
+	softib_call(&a->dev, VMRI_OP_dev_query, &a->dev.attr);
+	strcpy(a->dev.ibdev.node_desc, "agent");
+	return a;
+}
+
+void agent_free(struct agent *a)
+{
+	free(a);
+}
+
+bool agent_process(struct agent *a, const uint8_t in[MAD_SIZE],
+		   uint8_t out[MAD_SIZE])
+{
+	struct ib_mad from __aligned(8), to __aligned(8);
+	size_t size = sizeof(to);
+	u16 pkey_index = 0;
+	int ret;
+
+	memcpy(&from, in, sizeof(from));
+	ret = softib_process_mad(&a->dev.ibdev, 0, SOFTIB_PORT, NULL, NULL,
+				 &from, &to, &size, &pkey_index);
+	if (!(ret & IB_MAD_RESULT_REPLY))
+		return false;
+	memcpy(out, &to, sizeof(to));
+	return true;
+}
+
+void agent_ask(struct agent *a, struct agent_query *q)
+{
+	struct softib_sa_query in = {
+		.dev = &a->dev,
+		.method = q->method,
+		.trusted = q->trusted,
+		.mask = q->mask,
+		.data = q->data,
+	};
+
+	softib_sa_answer(&in, q->attr);
+	q->status = in.status;
+	q->count = in.count;
+	q->size = in.size;
+	q->records = in.records;
+}
+
+void agent_forget(struct agent_query *q)
+{
+	free(q->records);
+	q->records = NULL;
+}
