@@ -24,6 +24,9 @@
 #define VMRI_OP_ctl_rule_add	0x800b	/* struct vmri_ctl_rule */
 #define VMRI_OP_ctl_rule_del	0x800c	/* struct vmri_ctl_rule */
 #define VMRI_OP_ctl_rule_list	0x800d	/* struct vmri_ctl_rule */
+#define VMRI_OP_ctl_route_add	0x800e	/* struct vmri_ctl_route */
+#define VMRI_OP_ctl_route_del	0x800f	/* struct vmri_ctl_route */
+#define VMRI_OP_ctl_route_list	0x8010	/* struct vmri_ctl_route */
 
 #define VMRI_MAX_DEVS		64	/* of one domain */
 #define VMRI_FABRIC_MAX		0xffffffU
@@ -130,6 +133,30 @@ VMRI_ASSERT_SIZE(vmri_ctl_rule, 40);
 #define VMRI_RULE_ALL		0xffffffffU
 #define VMRI_RULES		512	/* of one fabric */
 #define VMRI_RULES_ALL		16384	/* of all */
+
+/*
+ * Devices of a fabric that was created which are on other hosts.  A queue pair that
+ * is connected to such a GID, by a LID that no device of this host has, gets
+ * -EHOSTUNREACH: nothing leads there yet.  It is not put to the test whether the
+ * fabric has a device with this GID here.
+ *
+ * add: -ENOENT: no such fabric was created; -EEXIST: the GID has a route; -ENOSPC:
+ * the fabric has VMRI_ROUTES, or all together have VMRI_ROUTES_ALL; -EINVAL: a
+ * multicast GID.
+ *
+ * del: that of this GID.  -ENOENT: no such fabric or route; -ENOMEM.
+ *
+ * list: the first one at or after this GID.  -ENOENT: no more.
+ */
+struct vmri_ctl_route {
+	uint32_t fabric;		/* IN */
+	uint32_t reserved;
+	uint8_t gid[16];		/* network order; list: IN, OUT */
+	uint8_t host_gid[16];		/* of the host's adapter; list: OUT */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_route, 40);
+#define VMRI_ROUTES		4096	/* of one fabric */
+#define VMRI_ROUTES_ALL		65536	/* of all */
 
 /*
  * Give a domain a device on a fabric.

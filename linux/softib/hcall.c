@@ -32,6 +32,7 @@ static int softib_errno(long ret)
 	case -EINVAL:
 	case -EOPNOTSUPP:
 	case -EINPROGRESS:
+	case -EHOSTUNREACH:
 		return ret;
 	case -ENOSYS:
 		return -EOPNOTSUPP;

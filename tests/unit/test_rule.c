@@ -615,9 +615,12 @@ TEST(rule_number_of_them_is_limited)
     arg.fabric = FABRIC + 1;
     arg.rule = VMRI_RULE_ALL;
     CHECK_EQ(rule_call(VMRI_OP_ctl_rule_del, &arg), 0);
-    arg.rule = 0;
-    CHECK_EQ(rule_call(VMRI_OP_ctl_rule_add, &arg), 0);
-    CHECK_EQ(arg.rule, 1);
+    for ( i = 1; i <= VMRI_RULES; i++ )
+    {
+        arg.rule = 0;
+        CHECK_EQ(rule_call(VMRI_OP_ctl_rule_add, &arg), 0);
+        CHECK_EQ(arg.rule, i);
+    }
     f.fabric = FABRIC;
     CHECK_EQ(dom0_call(VMRI_OP_ctl_fabric_delete, &f, sizeof(f)), 0);
     arg = (struct vmri_ctl_rule){ .fabric = FABRIC + n - 1 };

@@ -113,6 +113,21 @@ int call_limits(struct vmri_ctl_limits *limits)
     return vmri_op(VMRI_OP_ctl_limits, limits, sizeof(*limits));
 }
 
+int call_route_add(struct vmri_ctl_route *route)
+{
+    return vmri_op(VMRI_OP_ctl_route_add, route, sizeof(*route));
+}
+
+int call_route_del(struct vmri_ctl_route *route)
+{
+    return vmri_op(VMRI_OP_ctl_route_del, route, sizeof(*route));
+}
+
+int call_route_list(struct vmri_ctl_route *route)
+{
+    return vmri_op(VMRI_OP_ctl_route_list, route, sizeof(*route));
+}
+
 int call_rule_add(struct vmri_ctl_rule *rule)
 {
     return vmri_op(VMRI_OP_ctl_rule_add, rule, sizeof(*rule));

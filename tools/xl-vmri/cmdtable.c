@@ -67,6 +67,13 @@ static const struct command commands[] = {
         .run = cmd_rate,
     },
     {
+        .name = "route",
+        .synopsis = "add FABRIC GID HOST-GID | del FABRIC GID | list FABRIC",
+        .help = "say, or show, which devices of a fabric are on other hosts",
+        .min_args = 1, .max_args = 4,
+        .run = cmd_route,
+    },
+    {
         .name = "rule",
         .synopsis = "add FABRIC ingress|egress [group=N] [remote=PREFIX]\n"
                     "      [remote-group=N] [proto=any|ib|roce] |\n"

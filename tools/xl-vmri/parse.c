@@ -2,6 +2,7 @@
 /*
  * Numbers, GUIDs and key=value words of the command line.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -122,6 +123,18 @@ bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric)
     }
     fabric->fabric = value;
     return true;
+}
+
+int parse_address(const char *text, uint8_t address[16])
+{
+    static const uint8_t mapped[V4_MAPPED_BITS / 8] = { [10] = 0xff, 0xff };
+
+    if (inet_pton(AF_INET6, text, address) == 1)
+        return 128;
+    if (inet_pton(AF_INET, text, address + sizeof(mapped)) != 1)
+        return -1;
+    memcpy(address, mapped, sizeof(mapped));
+    return 128 - V4_MAPPED_BITS;
 }
 
 /*

@@ -10,25 +10,11 @@
 #include "xl-vmri.h"
 
 #define GROUP_MAX 0xffffffffU
-#define V4_BITS   96            /* before an IPv4 address that is mapped */
 
 static const char *const directions[] = {
     [VMRI_RULE_INGRESS] = "ingress",
     [VMRI_RULE_EGRESS] = "egress",
 };
-
-/* The address: its length in bits, or -1. */
-static int parse_address(const char *text, uint8_t address[16])
-{
-    static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-
-    if (inet_pton(AF_INET6, text, address) == 1)
-        return 128;
-    if (inet_pton(AF_INET, text, address + sizeof(mapped)) != 1)
-        return -1;
-    memcpy(address, mapped, sizeof(mapped));
-    return 128 - V4_BITS;
-}
 
 /* "fe80::/64", "192.0.2.1": an IPv4 address is that of a mapped GID. */
 static bool parse_prefix(const char *text, struct vmri_ctl_rule *rule)
@@ -144,9 +130,9 @@ static const char *prefix_text(const struct vmri_ctl_rule *rule)
     if (!bits)
         return "any";
     memcpy(&a, rule->prefix, sizeof(a));
-    if (bits >= V4_BITS && IN6_IS_ADDR_V4MAPPED(&a)) {
-        inet_ntop(AF_INET, rule->prefix + V4_BITS / 8, text, sizeof(text));
-        bits -= V4_BITS;
+    if (bits >= V4_MAPPED_BITS && IN6_IS_ADDR_V4MAPPED(&a)) {
+        inet_ntop(AF_INET, rule->prefix + V4_MAPPED_BITS / 8, text, sizeof(text));
+        bits -= V4_MAPPED_BITS;
     } else {
         inet_ntop(AF_INET6, rule->prefix, text, sizeof(text));
     }

@@ -3,8 +3,8 @@
  * xl-vmri: what its files share.
  *
  * Layers: main.c and cmdtable.c read the command line; attach.c, fabric.c,
- * list.c, limits.c, port.c, rate.c, rule.c, stats.c, top.c and dump.c are the
- * commands; call.c is the only file that calls the hypervisor, store.c the only one that speaks to
+ * list.c, limits.c, port.c, rate.c, route.c, rule.c, stats.c, top.c and dump.c
+ * are the commands; call.c is the only file that calls the hypervisor, store.c the only one that speaks to
  * xenstore.  Those two return 0 or a negative errno and print nothing; a
  * command prints one message and returns an exit code.
  */
@@ -62,8 +62,8 @@ struct command {
 const struct command *find_command(const char *name);
 void print_help(FILE *f);
 
-/* attach.c, fabric.c, list.c, limits.c, port.c, rate.c, rule.c, stats.c, top.c,
- * dump.c */
+/* attach.c, fabric.c, list.c, limits.c, port.c, rate.c, route.c, rule.c, stats.c,
+ * top.c, dump.c */
 int cmd_attach(const struct options *opt, int argc, char **argv);
 int cmd_detach(const struct options *opt, int argc, char **argv);
 int cmd_fabric(const struct options *opt, int argc, char **argv);
@@ -72,6 +72,7 @@ int cmd_info(const struct options *opt, int argc, char **argv);
 int cmd_limits(const struct options *opt, int argc, char **argv);
 int cmd_port(const struct options *opt, int argc, char **argv);
 int cmd_rate(const struct options *opt, int argc, char **argv);
+int cmd_route(const struct options *opt, int argc, char **argv);
 int cmd_rule(const struct options *opt, int argc, char **argv);
 int cmd_stats(const struct options *opt, int argc, char **argv);
 int cmd_top(const struct options *opt, int argc, char **argv);
@@ -114,6 +115,12 @@ bool parse_guid(const char *text, uint64_t *guid);
 bool parse_dev_id(const char *text, uint32_t *dev_id);
 /* A number, or a name beside VMRI_FABRIC_ANY, into *fabric, else all 0. */
 bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric);
+/*
+ * An IPv6 address, or an IPv4 one as the last bits of a mapped one: how many bits
+ * of it are the user's, or -1.  Reports nothing.
+ */
+#define V4_MAPPED_BITS 96
+int parse_address(const char *text, uint8_t address[16]);
 /* key=value words into *attach but for its domid and fabric, and *fabric. */
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                   struct vmri_ctl_fabric *fabric);
@@ -157,6 +164,9 @@ int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
 int call_fabric_create(struct vmri_ctl_fabric *fabric);
 int call_fabric_delete(uint32_t id);
 int call_fabric_list(struct vmri_ctl_fabric *fabric);
+int call_route_add(struct vmri_ctl_route *route);
+int call_route_del(struct vmri_ctl_route *route);
+int call_route_list(struct vmri_ctl_route *route);
 int call_rule_add(struct vmri_ctl_rule *rule);
 int call_rule_del(uint32_t fabric, uint32_t rule);
 int call_rule_list(struct vmri_ctl_rule *rule);

@@ -298,6 +298,27 @@ static long ctl_rule(unsigned int cmd, uint64_t guest, bool again)
     return ret ?: vmri_rules_enforce(arg.fabric);
 }
 
+static long ctl_route(unsigned int cmd, uint64_t guest)
+{
+    struct vmri_ctl_route arg;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    switch ( cmd )
+    {
+    case VMRI_OP_ctl_route_add:
+        return vmri_route_add(&arg);
+
+    case VMRI_OP_ctl_route_del:
+        return vmri_route_del(&arg);
+
+    default:
+        return vmri_route_list(&arg) ?: env_copy_to_guest(guest, &arg,
+                                                          sizeof(arg));
+    }
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -331,6 +352,10 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
     case VMRI_OP_ctl_rule_del:
     case VMRI_OP_ctl_rule_list:
         return ctl_rule(cmd, args, again);
+    case VMRI_OP_ctl_route_add:
+    case VMRI_OP_ctl_route_del:
+    case VMRI_OP_ctl_route_list:
+        return ctl_route(cmd, args);
     default:
         return -ENOSYS;
     }

@@ -28,9 +28,12 @@
 #include <xen/trace.h>
 #include <asm/page.h>
 
-/* Xen has no name for it; the ABI uses Linux's number. */
+/* Xen has no names for them; the ABI uses Linux's numbers. */
 #ifndef EINPROGRESS
 #define EINPROGRESS 115
+#endif
+#ifndef EHOSTUNREACH
+#define EHOSTUNREACH 113
 #endif
 #else
 #include <stdio.h>
@@ -60,6 +63,7 @@ struct vmri_domain;
  */
 enum env_level {
     LEVEL_CONTROL = 1,
+    LEVEL_ROUTE,
     LEVEL_FABRIC,
     LEVEL_DEV,
     LEVEL_TABLE,

@@ -44,6 +44,7 @@ static struct vmri_fabric *fabric_make(uint32_t id)
                     VMRI_RES_MCG);
     f->id = id;
     env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
+    vmri_routes_init(&f->routes);
     for ( i = 0; i < VMRI_MCG_HASH; i++ )
         INIT_LIST_HEAD(&f->mcgs[i]);
     list_add_tail(&f->list, next ? &next->list : &fabrics);
@@ -59,6 +60,7 @@ static void fabric_free(struct vmri_fabric *f)
 
     list_del(&f->list);
     vmri_rules_free(f);
+    vmri_routes_free(&f->routes);
     vmri_table_fini(&f->lids);
     vmri_table_fini(&f->mlids);
     env_free(f);

@@ -48,6 +48,7 @@
  * ==============================================
  *   LEVEL_CONTROL  vmri_control_lock: attach and detach, the fabrics and
  *                  their rules, which domains have state.
+ *   LEVEL_ROUTE    fabric->routes.lock: which GIDs are on other hosts.
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
  *                  who is in them.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
@@ -280,6 +281,7 @@ struct vmri_source {
 #include "port.h"
 #include "rate.h"
 #include "rule.h"
+#include "steer.h"
 
 /* ---- devices, domains, fabrics ---- */
 
@@ -290,6 +292,7 @@ struct vmri_fabric {
     uint32_t devs;              /* by vmri_control_lock */
     char name[VMRI_FABRIC_NAME];/* by vmri_control_lock */
     struct vmri_rules rules;
+    struct vmri_routes routes;
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
     env_lock_t mcg_lock;        /* LEVEL_FABRIC */

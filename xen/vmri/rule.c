@@ -47,6 +47,11 @@ static uint64_t word(const uint8_t *bytes)
     return v;
 }
 
+static struct end end_at(const uint8_t gid[16])
+{
+    return (struct end){ .gid = { word(gid), word(gid + 8) } };
+}
+
 /* ---- asking; without a lock ---- */
 
 static bool is_for(const struct vmri_rule *r, unsigned int direction,
@@ -112,10 +117,9 @@ static bool read_end(const struct vmri_rules *rules, uint32_t seq)
     return env_load_acquire(&rules->seq) == seq;
 }
 
-bool vmri_rules_allow(const struct vmri_dev *a, const struct vmri_dev *b)
+static bool ends_may_talk(const struct vmri_rules *rules, const struct end *a,
+                          const struct end *b)
 {
-    const struct vmri_rules *rules = &a->fabric->rules;
-    const struct end ends[2] = { end_of(a), end_of(b) };
     const struct vmri_rule *rule;
     uint32_t seq;
     bool allowed;
@@ -123,12 +127,25 @@ bool vmri_rules_allow(const struct vmri_dev *a, const struct vmri_dev *b)
     do {
         seq = read_begin(rules);
         rule = env_load_acquire(&rules->rule);
-        allowed = a == b || !env_load_acquire(&rules->nr) ||
-                  may_begin(rule, &ends[0], &ends[1]) ||
-                  may_begin(rule, &ends[1], &ends[0]);
+        allowed = !env_load_acquire(&rules->nr) || may_begin(rule, a, b) ||
+                  may_begin(rule, b, a);
     } while ( !read_end(rules, seq) );
 
     return allowed;
+}
+
+bool vmri_rules_allow(const struct vmri_dev *a, const struct vmri_dev *b)
+{
+    const struct end ends[2] = { end_of(a), end_of(b) };
+
+    return a == b || ends_may_talk(&a->fabric->rules, &ends[0], &ends[1]);
+}
+
+bool vmri_rules_allow_remote(const struct vmri_dev *dev, const uint8_t gid[16])
+{
+    const struct end local = end_of(dev), remote = end_at(gid);
+
+    return ends_may_talk(&dev->fabric->rules, &local, &remote);
 }
 
 bool vmri_rules_allow_group(const struct vmri_dev *dev, const uint8_t mgid[16],
@@ -136,7 +153,7 @@ bool vmri_rules_allow_group(const struct vmri_dev *dev, const uint8_t mgid[16],
 {
     const struct vmri_rules *rules = &dev->fabric->rules;
     const struct end local = end_of(dev);
-    const struct end group = { .gid = { word(mgid), word(mgid + 8) } };
+    const struct end group = end_at(mgid);
     uint32_t seq;
     bool allowed;
 

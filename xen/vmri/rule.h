@@ -51,15 +51,11 @@ void vmri_rules_free(struct vmri_fabric *f);
 
 /* Is a connection, or are datagrams, between two devices allowed? */
 bool vmri_rules_allow(const struct vmri_dev *a, const struct vmri_dev *b);
+/* The same with a device of another host, of which no group is known. */
+bool vmri_rules_allow_remote(const struct vmri_dev *dev, const uint8_t gid[16]);
 /* May a device send to a multicast group, or get what is sent to it? */
 bool vmri_rules_allow_group(const struct vmri_dev *dev, const uint8_t mgid[16],
                             unsigned int direction);
-
-/*
- * steer.c: is a connected queue pair to have the peer that a command names?
- * 0, or -EPERM: rules forbid it.  One that is not there may still come.
- */
-int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg);
 
 #endif /* VMRI_RULE_H */
 

@@ -276,6 +276,61 @@ static int port(struct vmri_ctl_port *p)
     return 0;
 }
 
+static unsigned int route_position(const struct vmri_ctl_route *r)
+{
+    unsigned int i;
+
+    for (i = 0; i < fake_call.num_routes; i++)
+        if (memcmp(fake_call.routes[i].gid, r->gid, sizeof(r->gid)) >= 0)
+            break;
+    return i;
+}
+
+static bool route_exists(const struct vmri_ctl_route *r)
+{
+    unsigned int i = route_position(r);
+
+    return i < fake_call.num_routes &&
+           !memcmp(fake_call.routes[i].gid, r->gid, sizeof(r->gid));
+}
+
+static int route_add(const struct vmri_ctl_route *r)
+{
+    struct vmri_ctl_route *at = &fake_call.routes[route_position(r)];
+
+    if (!fabric_exists(r->fabric))
+        return ENOENT;
+    if (route_exists(r))
+        return EEXIST;
+    if (fake_call.num_routes == 4)
+        return ENOSPC;
+    memmove(at + 1, at, (char *)&fake_call.routes[fake_call.num_routes++] -
+            (char *)at);
+    *at = *r;
+    return 0;
+}
+
+static int route_del(const struct vmri_ctl_route *r)
+{
+    struct vmri_ctl_route *at = &fake_call.routes[route_position(r)];
+
+    if (!fabric_exists(r->fabric) || !route_exists(r))
+        return ENOENT;
+    memmove(at, at + 1, (char *)&fake_call.routes[fake_call.num_routes--] -
+            (char *)(at + 1));
+    return 0;
+}
+
+static int route_list(struct vmri_ctl_route *r)
+{
+    unsigned int i = route_position(r);
+
+    if (i == fake_call.num_routes)
+        return ENOENT;
+    *r = fake_call.routes[i];
+    return 0;
+}
+
 static int rule_add(struct vmri_ctl_rule *r)
 {
     if (!fabric_exists(r->fabric))
@@ -396,6 +451,15 @@ int xencall3(xencall_handle *handle, unsigned int op, uint64_t cmd,
         break;
     case VMRI_OP_ctl_port:
         errno = port(p);
+        break;
+    case VMRI_OP_ctl_route_add:
+        errno = route_add(p);
+        break;
+    case VMRI_OP_ctl_route_del:
+        errno = route_del(p);
+        break;
+    case VMRI_OP_ctl_route_list:
+        errno = route_list(p);
         break;
     case VMRI_OP_ctl_rule_add:
         errno = rule_add(p);

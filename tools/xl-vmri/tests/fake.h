@@ -28,6 +28,8 @@ struct fake_call {
     struct vmri_ctl_port port;      /* of every device; the last mask */
     struct vmri_ctl_fabric fabrics[8];  /* created, in order of their numbers */
     unsigned int num_fabrics;
+    struct vmri_ctl_route routes[4];    /* in order of their GIDs */
+    unsigned int num_routes;
     struct vmri_ctl_rule rules[8];      /* in order of their numbers */
     unsigned int num_rules;
     int limits_errno, stats_errno, dump_errno;

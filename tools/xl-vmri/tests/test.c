@@ -150,6 +150,12 @@ static void test_bad_usage(void)
         { "attach d1 guid=001:12233:4455:6677", "is not 16 hexadecimal" },
         { "attach d1 guid=001122334455667g", "is not 16 hexadecimal" },
         { "attach d1 guid=0000000000000000", "a GUID is not zero" },
+        { "route", "too few arguments: route add" },
+        { "route add 1 ::1", "not one of: route add" },
+        { "route del 1", "not one of: route add" },
+        { "route list", "not one of: route add" },
+        { "route add 1 x ::1", "gid: \"x\" is not an address" },
+        { "route add 1 ::1 x", "host gid: \"x\" is not an address" },
         { "rule", "too few arguments: rule add" },
         { "rule add", "not one of: rule add" },
         { "rule del 1", "not one of: rule add" },
@@ -387,6 +393,27 @@ static void test_fabric(void)
     CHECK(run("detach d1 0") == RC_OK && run("fabric delete blue") == RC_OK);
     CHECK(run("fabric delete 9 --json") == RC_OK && prints("\"fabric\": 9"));
     CHECK(fake_call.num_fabrics == 1);
+}
+
+static void test_route(void)
+{
+    reset();
+    CHECK(run("route add 1 fe80::2 2001:db8::1") == RC_FAILURE);
+    CHECK(says("fabric 1 was not created"));
+    CHECK(run("fabric create red") == RC_OK);
+    CHECK(run("route add red fe80::2 2001:db8::1") == RC_OK && !*out);
+    CHECK(run("route add red fe80::2 ::1") == RC_FAILURE);
+    CHECK(says("fabric red (1) has a route for this GID already"));
+    CHECK(run("route add red 10.0.0.1 192.0.2.1") == RC_OK);
+    CHECK(run("route add red ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ::1") ==
+          RC_OK);
+    CHECK(run("route list red") == RC_OK && !strncmp(out, "  FABRIC GID", 12));
+    CHECK(prints("\n       1 ::ffff:10.0.0.1 ") && prints(" ::ffff:192.0.2.1 "));
+    CHECK(prints("\n       1 fe80::2 ") && prints(" 2001:db8::1 "));
+    CHECK(run("route list 1 --json") == RC_OK);
+    CHECK(prints("\"gid\": \"fe80::2\",\n    \"host_gid\": \"2001:db8::1\""));
+    CHECK(run("route del red fe80::2") == RC_OK && fake_call.num_routes == 2);
+    CHECK(run("route del red fe80::2") == RC_FAILURE && says("no such route"));
 }
 
 static bool prefix_is(unsigned int bits, unsigned int byte, uint8_t value)
@@ -865,6 +892,7 @@ int main(void)
     test_attach();
     test_attach_conflicts();
     test_fabric();
+    test_route();
     test_rule();
     test_attach_undone();
     test_detach();

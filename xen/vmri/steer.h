@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMRI: where queue pairs lead, on this host and beyond.  Included by internal.h,
+ * where the locking is described.
+ */
+#ifndef VMRI_STEER_H
+#define VMRI_STEER_H
+
+struct vmri_fabric;
+struct vmri_qp;
+
+/* A device on another host. */
+struct vmri_remote {
+    uint8_t gid[16];            /* its own, that guests know */
+    uint8_t host_gid[16];       /* of the adapter of its host */
+};
+
+/* Replaced as a whole; written under vmri_control_lock, too. */
+struct vmri_routes {
+    env_lock_t lock;            /* LEVEL_ROUTE */
+    uint32_t nr;                /* by lock; read without, too */
+    struct vmri_remote *route;   /* by lock: in order of gid */
+};
+
+/* dom0's commands, as control.h has them. */
+int vmri_route_add(const struct vmri_ctl_route *arg);
+int vmri_route_del(const struct vmri_ctl_route *arg);
+int vmri_route_list(struct vmri_ctl_route *arg);
+void vmri_routes_init(struct vmri_routes *routes);
+/* Before the fabric goes. */
+void vmri_routes_free(struct vmri_routes *routes);
+
+/*
+ * The hook: a queue pair is to have the peer that a command names.  0: it is on
+ * this host, or not there and may still come; -EPERM: rules forbid it;
+ * -EHOSTUNREACH: it is on another host, and nothing leads there.
+ */
+int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg);
+
+#endif /* VMRI_STEER_H */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
