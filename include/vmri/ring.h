@@ -299,6 +299,6 @@ VMRI_ASSERT_SIZE(vmri_cqe, 64);
 #define VMRI_VERR_SRQ		17	/* no such SRQ, or not for this target */
 #define VMRI_VERR_BOUND		18	/* windows are bound to it */
 #define VMRI_VERR_STATE		19	/* key in use, or not in use, already */
-#define VMRI_VERR_FORBIDDEN	20	/* XSM lets the domains not be joined */
+#define VMRI_VERR_FORBIDDEN	20	/* XSM or rules keep them apart */
 
 #endif /* VMRI_RING_H */
