@@ -21,10 +21,13 @@ static int softib_modify_cmd(const struct ib_qp_attr *attr, int mask,
 	if (mask & IB_QP_ACCESS_FLAGS) {
 		/*
 		 * Programs allow all flushes at once; to persistence there is
-		 * none, since no memory region allows that.
+		 * none, since no memory region allows that. Others, uDAPL's
+		 * library among them, allow binding windows, which every
+		 * queue may: it is the region that is asked.
 		 */
 		int access = attr->qp_access_flags &
-			     ~(IB_ACCESS_OPTIONAL | IB_ACCESS_FLUSH_PERSISTENT);
+			     ~(IB_ACCESS_OPTIONAL | IB_ACCESS_FLUSH_PERSISTENT |
+			       IB_ACCESS_MW_BIND);
 
 		if (access & ~VMRI_ACCESS_QP)
 			return -EOPNOTSUPP;

@@ -23,6 +23,19 @@ static bool wait_async(struct bench *t, enum ibv_event_type type)
 
 /* ---- attributes ---- */
 
+/* uDAPL's library asks for it, though it is the region that says so. */
+static void allowed_windows(struct bench *t)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.qp_access_flags = BENCH_ALL,
+	};
+
+	expect("a queue pair is told to let windows be bound",
+	       ibv_modify_qp(t->a.qp, &attr, IBV_QP_STATE |
+			     IBV_QP_ACCESS_FLAGS), 0);
+}
+
 static void told_attributes(struct bench *t)
 {
 	const struct link_attr *link = &link_default;
@@ -168,6 +181,7 @@ static void opened_target(struct bench *t)
 
 void test_qps(struct bench *t)
 {
+	allowed_windows(t);
 	told_attributes(t);
 	largest(t);
 	drained(t);
