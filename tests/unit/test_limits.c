@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* limits.c: charging, and what a guest costs. */
 #include "guest.h"
+#include "keys.h"
 #include "internal.h"
 
 #include <pthread.h>
@@ -136,6 +137,107 @@ TEST(limits_a_small_guest_costs_less_than_64k)
     CHECK(info.usage.n[VMRI_RES_BYTES] <= cost);
     CHECK(info.usage.n[VMRI_RES_BYTES] >= cost - 12288);
     CHECK_EQ(mr_deregister(&mr), 0);
+}
+
+/* ---- what a device tells of its limits ---- */
+
+#define FEW(res) (9U + (res))    /* by dom0's word; of no two kinds alike */
+
+static long make_pd(struct guest *g)
+{
+    struct vmri_object arg = { .handle = 0 };
+
+    return guest_call(g, VMRI_OP_pd_create, &arg, 8);
+}
+
+static long make_xrcd(struct guest *g)
+{
+    struct vmri_object arg = { .handle = 0 };
+
+    return guest_call(g, VMRI_OP_xrcd_create, &arg, 8);
+}
+
+static long make_eq(struct guest *g)
+{
+    struct guest_eq *eq;
+
+    return try_eq(g, 4, &eq);
+}
+
+static long make_cq(struct guest *g)
+{
+    struct guest_cq *cq;
+
+    return try_cq(g, 4, g->eq[0], &cq);
+}
+
+static long make_srq(struct guest *g)
+{
+    return try_srq(srq_prepare(g, &(struct guest_srq_opts){ .log2 = 0 }));
+}
+
+static struct guest_cq *shared_cq;      /* of all queue pairs */
+
+static long make_qp(struct guest *g)
+{
+    const struct guest_qp_opts opts = { .scq = shared_cq, .rcq = shared_cq };
+
+    return try_qp(qp_prepare(g, &opts));
+}
+
+static long make_mr(struct guest *g)
+{
+    uint32_t key;
+
+    return try_fast(g, g->pd, 1, &key);
+}
+
+static long make_mw(struct guest *g)
+{
+    uint32_t key;
+
+    return try_mw(g, g->pd, 1, &key);
+}
+
+/* All that is said to be there can be had, and no more. */
+static void use_up(struct guest *g, unsigned int res, uint32_t told,
+                   long (*make)(struct guest *g))
+{
+    struct vmri_ctl_info info = { .domid = 1 };
+    long rc;
+
+    CHECK_AT(told, FEW(res), "resource %u", res);
+    while ( (rc = make(g)) == 0 )
+        ;
+    CHECK_AT(rc, -ENOSPC, "resource %u", res);
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
+    CHECK_AT(info.usage.n[res], FEW(res), "resource %u", res);
+}
+
+TEST(limits_are_what_a_device_tells)
+{
+    struct vmri_ctl_limits limits = { .domid = 1 };
+    struct guest *g = guest_new(1);
+    struct vmri_dev_attr attr;
+    unsigned int res;
+
+    shared_cq = guest_cq(g, 4);
+    for ( res = VMRI_RES_PD; res <= VMRI_RES_MW; res++ )
+    {
+        limits.mask |= 1U << res;
+        limits.limit.n[res] = FEW(res);
+    }
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_limits, &limits, sizeof(limits)), 0);
+    CHECK_EQ(guest_call(g, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
+
+    use_up(g, VMRI_RES_PD, attr.max_pd, make_pd);
+    use_up(g, VMRI_RES_XRCD, attr.max_xrcd, make_xrcd);
+    use_up(g, VMRI_RES_EQ, attr.max_eq, make_eq);
+    use_up(g, VMRI_RES_CQ, attr.max_cq, make_cq);
+    use_up(g, VMRI_RES_SRQ, attr.max_srq, make_srq);
+    use_up(g, VMRI_RES_QP, attr.max_qp, make_qp);
+    use_up(g, VMRI_RES_MR, attr.max_mr, make_mr);
+    use_up(g, VMRI_RES_MW, attr.max_mw, make_mw);
 }
 
 /* Each kind of object stops at its limit and starts again below it. */
