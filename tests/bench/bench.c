@@ -28,6 +28,10 @@
 #define MANY_QPS    16000           /* near the limit of a domain */
 #define MANY_MRS    100000
 
+#define HOARD_QPS   10000U
+#define HOARD_PAGES (1ULL << 20)
+#define HOARD_MR    (256ULL << 20)
+
 /* Two guests, connected, with 1 MiB of memory each. */
 struct pair {
     struct guest *a, *b;
@@ -355,6 +359,48 @@ static void bench_register(void)
     tell("register_page_bytes_scattered", bytes, "bytes", 8.1, false);
 }
 
+/* A domain with 10,000 queue pairs and 4 GiB registered. */
+static struct domain *hoard(void)
+{
+    struct vmri_ctl_limits limits = {
+        .domid = 1, .mask = 1U << VMRI_RES_PINNED,
+        .limit.n[VMRI_RES_PINNED] = 2 * HOARD_PAGES,
+    };
+    struct guest *g = guest_new(1);
+    struct guest_qp_opts opts = {
+        .scq = guest_cq(g, 4), .rcq = guest_cq(g, 4),
+    };
+    struct guest_mr mr = mr_pages(g, HOARD_MR, 0, LAYOUT_RUN);
+    uint64_t pages;
+    unsigned int i;
+
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_limits, &limits, sizeof(limits)), 0);
+    for ( i = 0; i < HOARD_QPS; i++ )
+        guest_qp(g, &opts);
+    /* The same memory again and again, no page beside its neighbour. */
+    env_bench_mirror(2 * mr.gfn + mr.pages - 1);
+    for ( pages = 0; pages < HOARD_PAGES; pages += mr.pages )
+        CHECK_EQ(try_mr(g, &mr, g->pd, VMRI_ACCESS_LOCAL_WRITE), 0);
+    env_bench_mirror(0);
+
+    return g->domain;
+}
+
+/* How long a processor is kept from others while the domain is destroyed. */
+static void bench_teardown(void)
+{
+    struct domain *d = hoard();
+    double from = now();
+
+    env_bench_watch();
+    while ( vmri_domain_teardown(d) == -ERESTART )
+        env_preempt();
+    env_preempt();
+    printf("# %u queue pairs and %llu pages gone in %.0f ms\n", HOARD_QPS,
+           (unsigned long long)HOARD_PAGES, (now() - from) / 1e6);
+    tell("teardown_longest_step", env_bench_longest() / 1e3, "us", 1000, false);
+}
+
 static const struct {
     const char *name;
     void (*fn)(void);
@@ -364,6 +410,7 @@ static const struct {
     { "time", bench_time },
     { "bandwidth", bench_bandwidth },
     { "register", bench_register },
+    { "teardown", bench_teardown },
 };
 
 /* Each in a process of its own, in a new machine. */

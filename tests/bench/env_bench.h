@@ -8,4 +8,11 @@
 /* From now on gfn is frame `sum` - gfn, so no two are neighbours; 0: as usual. */
 void env_bench_mirror(uint64_t sum);
 
+/*
+ * From now on note how long it takes from one look at preemption to the next, in
+ * ns of this thread's own processor time; and the longest that it took since.
+ */
+void env_bench_watch(void);
+uint64_t env_bench_longest(void);
+
 #endif /* ENV_BENCH_H */
