@@ -90,7 +90,7 @@ stage_xen() {
 }
 
 # The folders of the tree that the parts below are built from.
-PARTS="include linux libsoftib tools tests/lab/modules tests/lab/progs"
+PARTS="include linux libsoftib libsdp tools tests/lab/modules tests/lab/progs"
 
 # Builds the driver, the provider, the tool and the tests' own programs, as far
 # as they are in the tree. Sets GUEST_OUT and DOM0_OUT: folders whose contents

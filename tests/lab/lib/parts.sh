@@ -50,6 +50,14 @@ build_provider() {
 	fi
 }
 
+build_sdp() {
+	if [ -e "$tree/libsdp/Makefile" ]; then
+		mkdir -p /tmp/sdp
+		nice make -j"$jobs" -C "$tree/libsdp" OUT=/tmp/sdp install \
+			DESTDIR="$out"
+	fi
+}
+
 build_programs() {
 	if [ -e "$tree/tests/lab/progs/Makefile" ]; then
 		mkdir -p /tmp/progs
@@ -80,6 +88,7 @@ guest)
 	unpack_modules
 	strip --strip-debug --remove-section=.BTF "$updates"/*.ko
 	build_provider
+	build_sdp
 	build_programs
 	;;
 dom0)
