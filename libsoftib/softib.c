@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "softib.h"
 #include "softib-abi.h"
@@ -71,6 +72,25 @@ static const struct verbs_context_ops softib_context_ops = {
 	.resize_cq		= softib_resize_cq,
 };
 
+/*
+ * How to ring, of the ways that there are.  SOFTIB_DOORBELL=syscall in the
+ * environment keeps to the one that every guest has, to compare.
+ */
+static enum softib_ring softib_choose_ring(uint32_t doorbells)
+{
+	const char *want = getenv("SOFTIB_DOORBELL");
+
+	if (want && !strcmp(want, "syscall"))
+		return SOFTIB_RING_SYSCALL;
+	if (doorbells & SOFTIB_DOORBELL_INT)
+		return SOFTIB_RING_INT;
+	if (doorbells & SOFTIB_DOORBELL_VMMCALL)
+		return SOFTIB_RING_VMMCALL;
+	if (doorbells & SOFTIB_DOORBELL_VMCALL)
+		return SOFTIB_RING_VMCALL;
+	return SOFTIB_RING_SYSCALL;
+}
+
 static struct verbs_context *softib_alloc_context(struct ibv_device *ibdev,
 						  int cmd_fd,
 						  void *private_data)
@@ -94,6 +114,9 @@ static struct verbs_context *softib_alloc_context(struct ibv_device *ibdev,
 		goto err;
 	}
 
+	ctx->ring = softib_choose_ring(resp.doorbells);
+	ctx->dev_id = resp.dev_id;
+	ctx->hypercall = resp.hypercall;
 	pthread_mutex_init(&ctx->qp_mutex, NULL);
 	verbs_set_ops(&ctx->vctx, &softib_context_ops);
 	return &ctx->vctx;

@@ -29,6 +29,14 @@ struct softib_device {
 	struct verbs_device	vdev;
 };
 
+/* How a doorbell is rung: SOFTIB_DOORBELL_* of the driver's interface. */
+enum softib_ring {
+	SOFTIB_RING_SYSCALL,
+	SOFTIB_RING_INT,
+	SOFTIB_RING_VMCALL,
+	SOFTIB_RING_VMMCALL,
+};
+
 struct softib_context {
 	struct verbs_context	vctx;
 	/*
@@ -36,6 +44,9 @@ struct softib_context {
 	 * gone from the CQs: its number may be given out again only then.
 	 */
 	pthread_mutex_t		qp_mutex;
+	enum softib_ring	ring;
+	uint32_t		dev_id;		/* what it names: VMRI's device */
+	uint32_t		hypercall;	/* VMRI's number */
 };
 
 struct softib_ah {

@@ -5,7 +5,8 @@
  * The driver allocates the memory of every queue and the provider maps it at
  * the offset that the response names.  What lies in that memory is VMRI's
  * (vmri/ring.h).  The provider rings a doorbell by POST_SEND with no request on
- * the QP, or POST_SRQ_RECV with none on the SRQ.
+ * the QP, or POST_SRQ_RECV with none on the SRQ, or past the driver where that
+ * offers it.
  */
 #ifndef SOFTIB_ABI_USER_H
 #define SOFTIB_ABI_USER_H
@@ -14,15 +15,23 @@
 
 #define SOFTIB_UVERBS_ABI_VERSION	1
 
-/* Ways to ring a doorbell: bits of softib_alloc_ucontext_resp.doorbells. */
+/*
+ * Ways to ring a doorbell: bits of softib_alloc_ucontext_resp.doorbells. All but
+ * the first enter the hypervisor from 64-bit code (VMRI_OP_doorbell), in the way
+ * that the name says, and serve queue pairs alone.
+ */
 #define SOFTIB_DOORBELL_SYSCALL	0x1
+#define SOFTIB_DOORBELL_INT	0x2	/* int $VMRI_DOORBELL_VECTOR */
+#define SOFTIB_DOORBELL_VMCALL	0x4
+#define SOFTIB_DOORBELL_VMMCALL	0x8
 
 struct softib_alloc_ucontext_resp {
 	__u32 doorbells;		/* SOFTIB_DOORBELL_* that this guest has */
 	__u32 dev_id;			/* VMRI's, for a doorbell without the kernel */
 	__u32 max_inline;		/* bytes */
 	__u32 page_size;		/* unit of the mappings */
-	__aligned_u64 reserved;
+	__u32 hypercall;		/* VMRI's number, for the same */
+	__u32 reserved;
 };
 
 struct softib_query_device_ex_resp {

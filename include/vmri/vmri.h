@@ -37,6 +37,7 @@
 /* Commands.  The group is the high byte. */
 #define VMRI_OP_version		0x0000	/* struct vmri_version; any dev_id */
 #define VMRI_OP_schedule	0x0001	/* args is the QPN itself */
+#define VMRI_OP_doorbell	0x0002	/* args is the QPN itself */
 #define VMRI_OP_dev_create	0x0100	/* struct vmri_dev_create */
 #define VMRI_OP_dev_destroy	0x0101	/* no args */
 #define VMRI_OP_dev_query	0x0102	/* struct vmri_dev_attr, OUT */
@@ -89,12 +90,38 @@ struct vmri_version {
 VMRI_ASSERT_SIZE(vmri_version, 16);
 
 /*
+ * How processes of the calling domain may ring doorbells (VMRI_OP_doorbell):
+ * by int $VMRI_DOORBELL_VECTOR, or as the guest's kernel makes its hypercalls,
+ * by vmcall or vmmcall.
+ */
+#define VMRI_FEATURE_DOORBELL_INT	0x1U
+#define VMRI_FEATURE_DOORBELL_CALL	0x2U
+
+/*
  * VMRI_OP_schedule: run the queues of a QP on this virtual CPU: wake who waits
  * for its receive queue, run its send queue, flush both in the error state.
  * Returns 0 when there is nothing left to do, VMRI_SCHEDULE_MORE when the budget
  * of the call ended first (call again; nothing is lost).
  */
 #define VMRI_SCHEDULE_MORE	1
+
+/*
+ * VMRI_OP_doorbell: VMRI_OP_schedule by a process, past its kernel, for 64-bit
+ * code and for devices whose kernel allows it (VMRI_DEVF_DOORBELL).  Returns 0;
+ * when the budget ended first, VMRI_EVENT_QUEUE_READY has the kernel go on.
+ * Start work that is queued already is all that it can do: whoever rings, for
+ * whatever queue of the domain, its requests are done as if by their owner.
+ * -EPERM: the device's kernel does not allow it.
+ *
+ * As a hypercall: as any other, rdi being the command, rsi the device, rdx the
+ * QPN.  From user mode, no other command is let through.
+ *
+ * As a trap: edi is the device, rsi the QPN, the result is in rax, and no other
+ * register changes.  It comes after what the guest's kernel has for this vector.
+ * While that has not yet allowed it for any device since it began, it is the
+ * general protection fault that it is without VMRI.
+ */
+#define VMRI_DOORBELL_VECTOR	0x82
 
 /* A handle: PD, XRCD, EQ, CQ, SRQ, QP (its QPN), MR or MW (its key). */
 struct vmri_object {
@@ -158,11 +185,17 @@ VMRI_ASSERT_SIZE(vmri_dev_attr, 216);
  * -ENODEV: none attached with this id.  -EBUSY: in use already.
  */
 struct vmri_dev_create {
-	uint32_t flags;			/* IN: 0 */
+	uint32_t flags;			/* IN: VMRI_DEVF_* */
 	uint32_t reserved;
 	struct vmri_dev_attr attr;	/* OUT */
 };
 VMRI_ASSERT_SIZE(vmri_dev_create, 224);
+
+/*
+ * Processes may ring the doorbells of its queues, until it is destroyed.
+ * -EINVAL: not in this domain (vmri_version.features).
+ */
+#define VMRI_DEVF_DOORBELL	0x1U
 
 /*
  * VMRI_OP_dev_describe: what port_query is to tell others.  It is forgotten with

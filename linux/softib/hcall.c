@@ -9,6 +9,7 @@
  */
 #include <linux/errno.h>
 #include <linux/jiffies.h>
+#include <linux/smp.h>
 #include <asm/xen/hypercall.h>
 
 #include "softib.h"
@@ -61,13 +62,16 @@ static long softib_hypercall(struct softib_dev *dev, unsigned int cmd,
  * @dev:	device of which a call has said so
  *
  * VMRI lets go of a device when the last call that is under way has returned:
- * another CPU of this guest may still be in one, and its queues be written.
+ * another CPU of this guest may still be in one, and its queues be written.  One
+ * that a process has entered by a doorbell takes interrupts when it returns.
  *
  * Context: may sleep.
  */
 void softib_settle(struct softib_dev *dev)
 {
 	synchronize_srcu(&dev->calls);
+	if (dev->doorbells)
+		kick_all_cpus_sync();
 }
 
 /**

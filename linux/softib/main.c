@@ -9,10 +9,18 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/reboot.h>
+#include <asm/processor.h>
 #include <xen/xen.h>
 #include <xen/xenbus.h>
 
+#include <uapi/softib-abi.h>
+
 #include "softib.h"
+
+static bool trap_doorbell;
+module_param(trap_doorbell, bool, 0644);
+MODULE_PARM_DESC(trap_doorbell,
+		 "Let processes ring doorbells past the kernel, on devices bound from now on (default: false)");
 
 /*
  * Who takes drvdata away tears the device down: the backend's closing, or the
@@ -31,6 +39,20 @@ static int softib_read_node(struct softib_dev *dev)
 	if (ret)
 		xenbus_dev_error(dev->xdev, ret, "reading %s", node);
 	return ret;
+}
+
+/* How processes may ring past this driver: SOFTIB_DOORBELL_*. */
+static u32 softib_doorbells(u32 features)
+{
+	if (!trap_doorbell)
+		return 0;
+	if (features & VMRI_FEATURE_DOORBELL_INT)
+		return SOFTIB_DOORBELL_INT;
+	if (!(features & VMRI_FEATURE_DOORBELL_CALL))
+		return 0;
+	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD ||
+	       boot_cpu_data.x86_vendor == X86_VENDOR_HYGON ?
+	       SOFTIB_DOORBELL_VMMCALL : SOFTIB_DOORBELL_VMCALL;
 }
 
 /* Take the device into use. */
@@ -52,6 +74,9 @@ static int softib_create(struct softib_dev *dev)
 		return ret;
 	}
 
+	dev->doorbells = softib_doorbells(version.features);
+	if (dev->doorbells)
+		cmd.flags |= VMRI_DEVF_DOORBELL;
 	ret = softib_call(dev, VMRI_OP_dev_create, &cmd);
 	if (ret) {
 		xenbus_dev_error(dev->xdev, ret, "creating device %u",

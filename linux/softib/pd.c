@@ -12,8 +12,9 @@ int softib_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct softib_dev *dev = to_softib_dev(ibuctx->device);
 	struct softib_alloc_ucontext_resp resp = {
-		.doorbells = SOFTIB_DOORBELL_SYSCALL,
+		.doorbells = SOFTIB_DOORBELL_SYSCALL | dev->doorbells,
 		.dev_id = dev->dev_id,
+		.hypercall = dev->hypercall,
 		.max_inline = dev->attr.max_inline,
 		.page_size = PAGE_SIZE,
 	};

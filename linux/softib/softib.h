@@ -69,6 +69,7 @@ struct softib_dev {
 	struct xenbus_device *xdev;
 	unsigned int hypercall;		/* its number on this host */
 	u32 dev_id;			/* VMRI's number within this domain */
+	u32 doorbells;			/* SOFTIB_DOORBELL_* past this driver */
 	bool gone;			/* VMRI has no such device any more */
 	struct srcu_struct calls;	/* hypercalls that are under way */
 	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */

@@ -307,6 +307,13 @@ bool env_domain_running(const struct domain *d)
 
 uint64_t env_domain_pages(const struct domain *d) { (void)d; return FRAMES; }
 
+uint32_t env_domain_doorbells(const struct domain *d)
+{
+    (void)d;
+
+    return VMRI_FEATURE_DOORBELL_INT;
+}
+
 struct vmri_domain **env_domain_state(struct domain *d) { return &d->vmri; }
 
 int env_may_control(const struct domain *d, unsigned int cmd)

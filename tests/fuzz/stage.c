@@ -147,7 +147,7 @@ void actor_attach(struct actor *a, uint32_t fabric)
     struct vmri_ctl_attach attach = {
         .domid = env_domid(a->domain), .dev_id = a->dev, .fabric = fabric,
     };
-    struct vmri_dev_create create = { .flags = 0 };
+    struct vmri_dev_create create = { .flags = VMRI_DEVF_DOORBELL };
 
     if ( !dom0_call(VMRI_OP_ctl_attach, &attach, sizeof(attach)) )
         a->lid = attach.lid;

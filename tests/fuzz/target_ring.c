@@ -166,8 +166,10 @@ static void step(struct input *in)
         post_srq(a, 0, in);
         break;
     case 5:
-    case 6:
         actor_call_value(a, VMRI_OP_schedule, a->object[QP][s->qp].handle);
+        break;
+    case 6:
+        actor_call_value(a, VMRI_OP_doorbell, a->object[QP][s->qp].handle);
         break;
     case 7:
         actor_call_value(a, VMRI_OP_srq_schedule, a->object[SRQ][0].handle);

@@ -232,9 +232,10 @@ static void trouble(struct input *in)
 static void step(struct input *in)
 {
     struct actor *a = take_actor(in), *b = &actors[take_of(in, 2)];
+    const unsigned int what = take_of(in, 16);
     unsigned int slot;
 
-    switch ( take_of(in, 16) )
+    switch ( what )
     {
     case 0:
     case 1:
@@ -255,7 +256,8 @@ static void step(struct input *in)
     case 6:
         slot = take_of(in, SLOTS);
         post_send(a, slot, b, take_of(in, SLOTS), in);
-        actor_call_value(a, VMRI_OP_schedule, a->object[QP][slot].handle);
+        actor_call_value(a, what == 5 ? VMRI_OP_schedule : VMRI_OP_doorbell,
+                         a->object[QP][slot].handle);
         break;
     case 7:
         slot = take_of(in, SLOTS);

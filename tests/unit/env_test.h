@@ -88,6 +88,8 @@ uint64_t env_test_next_timer(void);
 void env_test_preempt(unsigned int n);
 /* Mappings cover one frame (true, the default) or a whole run. */
 void env_test_one_frame(bool on);
+/* VMRI_FEATURE_DOORBELL_* of all domains: one of them, until changed. */
+void env_test_doorbells(uint32_t features);
 /* env_may_control refuses. */
 void env_test_deny(bool on);
 /* env_may_connect refuses what comes from this domain or goes there; or NULL. */

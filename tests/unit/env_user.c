@@ -27,6 +27,7 @@ static __thread unsigned int nr_exposed;
 static unsigned int fail_in[ENV_FAIL_NR];       /* atomic */
 static unsigned int preempt_every;              /* atomic */
 static unsigned int preempt_count;              /* atomic */
+static uint32_t doorbells;
 static bool deny;
 static const struct domain *silo;
 static unsigned int connect_asked;              /* atomic */
@@ -64,6 +65,7 @@ void env_test_begin(void)
     notify_hook.nth = 0;
     preempt_hook.nth = 0;
     deny = false;
+    doorbells = VMRI_FEATURE_DOORBELL_INT;
     silo = NULL;
     connect_asked = 0;
     now = START;
@@ -301,6 +303,18 @@ uint64_t env_domain_pages(const struct domain *d)
 {
     (void)d;
     return 1U << (30 - VMRI_PAGE_SHIFT);
+}
+
+uint32_t env_domain_doorbells(const struct domain *d)
+{
+    (void)d;
+
+    return doorbells;
+}
+
+void env_test_doorbells(uint32_t features)
+{
+    doorbells = features;
 }
 
 struct vmri_domain **env_domain_state(struct domain *d)

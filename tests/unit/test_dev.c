@@ -187,7 +187,7 @@ static const uint16_t all_commands[] = {
     VMRI_OP_mr_alloc, VMRI_OP_mw_alloc, VMRI_OP_mw_free, VMRI_OP_schedule,
     VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_mcg_query,
-    VMRI_OP_dev_describe, VMRI_OP_port_query,
+    VMRI_OP_dev_describe, VMRI_OP_port_query, VMRI_OP_doorbell,
 };
 
 TEST(dev_commands_without_device)
@@ -232,7 +232,8 @@ TEST(dev_unknown_commands_and_addresses)
     for ( i = 0; i < ARRAY_SIZE(all_commands); i++ )
         if ( all_commands[i] != VMRI_OP_dev_destroy &&
              all_commands[i] != VMRI_OP_schedule &&
-             all_commands[i] != VMRI_OP_srq_schedule )
+             all_commands[i] != VMRI_OP_srq_schedule &&
+             all_commands[i] != VMRI_OP_doorbell )
             CHECK_AT(vmri_dispatch(all_commands[i], &dev, 0x1000), -EFAULT,
                      "cmd %#x", all_commands[i]);
     CHECK_EQ(vmri_dispatch(VMRI_OP_schedule, &dev, 1ULL << 40), -ENOENT);
@@ -249,7 +250,7 @@ TEST(dev_create_once)
     struct vmri_dev_attr attr;
 
     CHECK_EQ(guest_call(g, VMRI_OP_dev_create, &arg, sizeof(arg)), -EBUSY);
-    arg.flags = 1;
+    arg.flags = ~VMRI_DEVF_DOORBELL;
     CHECK_EQ(guest_call(g, VMRI_OP_dev_create, &arg, sizeof(arg)), -EINVAL);
     CHECK_EQ(guest_call(g, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
     CHECK_EQ(memcmp(&attr, &g->attr, sizeof(attr)), 0);

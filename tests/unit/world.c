@@ -155,7 +155,7 @@ struct guest *guest_bare(unsigned int domid)
 
 void guest_start(struct guest *g)
 {
-    struct vmri_dev_create arg = { .flags = 0 };
+    struct vmri_dev_create arg = { .flags = VMRI_DEVF_DOORBELL };
 
     CHECK_EQ(guest_call(g, VMRI_OP_dev_create, &arg, sizeof(arg)), 0);
     g->attr = arg.attr;

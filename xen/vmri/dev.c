@@ -333,15 +333,19 @@ int vmri_dev_detach_all(struct vmri_domain *vd)
 
 int vmri_dev_create(struct vmri_dev *dev, struct vmri_dev_create *arg)
 {
+    const bool doorbell = arg->flags & VMRI_DEVF_DOORBELL;
     int ret = -EBUSY;
 
-    if ( arg->flags || arg->reserved )
+    if ( (arg->flags & ~VMRI_DEVF_DOORBELL) || arg->reserved ||
+         (doorbell && !env_domain_doorbells(dev->domain)) )
         return -EINVAL;
 
     env_lock(&dev->lock);
     if ( !dev->in_use )
     {
         env_store(&dev->in_use, true);
+        if ( doorbell )
+            vmri_doorbell_open(dev);
         ret = 0;
     }
     env_unlock(&dev->lock);
@@ -425,7 +429,10 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     env_lock(&dev->lock);
     todo = dev->in_use && (dev->closing || !again);
     if ( todo )
+    {
         env_store(&dev->closing, true);
+        vmri_doorbell_close(dev);
+    }
     env_unlock(&dev->lock);
 
     if ( !todo )

@@ -152,12 +152,25 @@ int vmri_domain_limits(struct domain *d, uint32_t mask,
     return ret;
 }
 
+/* The kernel that comes has yet to allow what the one before did. */
+static void forget_doorbells(struct domain *d)
+{
+    struct vmri_domain *vd;
+
+    env_lock(&vmri_control_lock);
+    vd = *env_domain_state(d);
+    if ( vd )
+        env_store(&vd->doorbells, false);
+    env_unlock(&vmri_control_lock);
+}
+
 int vmri_domain_reset(struct domain *d)
 {
     struct vmri_dev *dev;
     uint32_t index = 0;
     int ret = 0;
 
+    forget_doorbells(d);
     while ( !ret && (dev = get_from(d, &index)) != NULL )
     {
         /* Those that an earlier call has emptied cost nothing. */

@@ -449,6 +449,17 @@ static noinline void serve_waiter(struct vmri_qp *qp)
         vmri_wake_peer(qp);
 }
 
+static always_inline int schedule(struct vmri_dev *dev, struct vmri_qp *qp)
+{
+    vmri_count(dev, doorbells, 1);
+    env_trace(VMRI_TRC_DOORBELL, vmri_trace_id(dev), qp->qpn);
+
+    if ( unlikely(env_load(&qp->rq_wanted)) )
+        serve_waiter(qp);
+
+    return vmri_run(qp);
+}
+
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
 {
     struct vmri_qp *qp = vmri_table_get(&dev->qps, qpn);
@@ -457,16 +468,24 @@ int vmri_schedule(struct vmri_dev *dev, uint32_t qpn)
     if ( !qp )
         return -ENOENT;
 
-    vmri_count(dev, doorbells, 1);
-    env_trace(VMRI_TRC_DOORBELL, vmri_trace_id(dev), qpn);
-
-    if ( unlikely(env_load(&qp->rq_wanted)) )
-        serve_waiter(qp);
-
-    rc = vmri_run(qp);
+    rc = schedule(dev, qp);
     vmri_slot_put(qp->slot);
 
     return rc;
+}
+
+int vmri_ring(struct vmri_dev *dev, uint32_t qpn)
+{
+    struct vmri_qp *qp = vmri_table_get(&dev->qps, qpn);
+
+    if ( !qp )
+        return -ENOENT;
+
+    if ( schedule(dev, qp) )
+        vmri_ready(qp);
+    vmri_slot_put(qp->slot);
+
+    return 0;
 }
 
 /*

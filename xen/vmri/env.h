@@ -148,6 +148,8 @@ bool env_domain_dying(const struct domain *d);
 bool env_domain_running(const struct domain *d);
 /* The most pages that it may have, of those that there are at all. */
 uint64_t env_domain_pages(const struct domain *d);
+/* VMRI_FEATURE_DOORBELL_*: how its processes can enter the hypervisor. */
+uint32_t env_domain_doorbells(const struct domain *d);
 /* Where the domain's VMRI state hangs; written under LEVEL_CONTROL only. */
 struct vmri_domain **env_domain_state(struct domain *d);
 

@@ -96,6 +96,15 @@ uint64_t env_domain_pages(const struct domain *d)
     return min_t(uint64_t, d->max_pages, total_pages);
 }
 
+/* The hypercall of 32-bit PV guests has the vector. */
+uint32_t env_domain_doorbells(const struct domain *d)
+{
+    if ( is_hvm_domain(d) )
+        return VMRI_FEATURE_DOORBELL_CALL;
+
+    return is_pv_32bit_domain(d) ? 0 : VMRI_FEATURE_DOORBELL_INT;
+}
+
 struct vmri_domain **env_domain_state(struct domain *d)
 {
     return &d->vmri;

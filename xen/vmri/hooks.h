@@ -5,6 +5,7 @@
 #ifndef VMRI_HOOKS_H
 #define VMRI_HOOKS_H
 
+struct cpu_user_regs;
 struct domain;
 
 #ifdef CONFIG_VMRI
@@ -18,6 +19,15 @@ int vmri_teardown(struct domain *d);
  */
 int vmri_soft_reset(struct domain *d);
 
+/*
+ * A process of a 64-bit PV guest did int $vector, which its kernel has no handler
+ * for.  False: it is nothing of VMRI's.  Else it is done.
+ */
+bool vmri_trap(struct cpu_user_regs *regs, unsigned int vector);
+
+/* May a process of a HVM guest make this hypercall, in 64-bit mode? */
+bool vmri_user_hypercall(unsigned long nr, unsigned long cmd);
+
 #else /* !CONFIG_VMRI */
 
 static inline int vmri_teardown(struct domain *d)
@@ -28,6 +38,16 @@ static inline int vmri_teardown(struct domain *d)
 static inline int vmri_soft_reset(struct domain *d)
 {
     return 0;
+}
+
+static inline bool vmri_trap(struct cpu_user_regs *regs, unsigned int vector)
+{
+    return false;
+}
+
+static inline bool vmri_user_hypercall(unsigned long nr, unsigned long cmd)
+{
+    return false;
 }
 
 #endif

@@ -91,6 +91,7 @@ static long get_version(struct vmri_version *version)
 {
     version->magic = VMRI_MAGIC;
     version->abi_version = VMRI_ABI_VERSION;
+    version->features = env_domain_doorbells(env_current());
 
     return 0;
 }
@@ -362,6 +363,9 @@ long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
 {
     switch ( cmd )
     {
+    case VMRI_OP_doorbell:
+        return vmri_doorbell(*dev_id, args);
+
     case VMRI_OP_schedule:
     case VMRI_OP_srq_schedule:
         return schedule(cmd, *dev_id, args);

@@ -310,6 +310,7 @@ struct vmri_domain {
     struct list_head dying;     /* by vmri_control_lock: being detached */
     uint64_t usage[VMRI_RES_NR];/* atomic; of all devices together */
     uint64_t limit[VMRI_RES_NR];/* atomic; written by vmri_control_lock */
+    bool doorbells;             /* atomic: processes may enter by doorbells */
 };
 
 /* Where parked queues wait (park.c). */
@@ -347,6 +348,7 @@ struct vmri_dev {
     struct vmri_port port;
     bool in_use;                /* by lock: objects may be created */
     bool closing;               /* by lock: being emptied */
+    bool doorbell;              /* by lock: processes may ring; read without */
     uint64_t usage[VMRI_RES_NR];/* atomic: what its objects have */
 
     struct vmri_table pds;
@@ -683,6 +685,19 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again);
  * to->index name: 0, -ENOENT or -EINVAL, or -ERESTART to be called again.
  */
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to);
+/*
+ * doorbell.c: what processes may do past their kernel.  Has that opened a device
+ * to them since it began?  For the running domain.  Open and close a device,
+ * under dev->lock.
+ */
+bool vmri_doorbells(struct domain *d);
+void vmri_doorbell_open(struct vmri_dev *dev);
+void vmri_doorbell_close(struct vmri_dev *dev);
+/*
+ * Ring a queue pair of the calling domain, named by registers of a process: 0,
+ * -ENODEV, -EPERM or -ENOENT.
+ */
+long vmri_doorbell(uint32_t dev_id, uint64_t qpn);
 /* dump.c: to the console. */
 void vmri_dump(void);
 /* hypercall.c: once, at boot. */

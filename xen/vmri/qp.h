@@ -298,6 +298,8 @@ static inline bool vmri_rate_allows(struct vmri_qp *qp, uint32_t *bytes)
 
 /* engine.c: VMRI_OP_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */
 int vmri_schedule(struct vmri_dev *dev, uint32_t qpn);
+/* The same, the owner's driver being called for what is left: 0 or -ENOENT. */
+int vmri_ring(struct vmri_dev *dev, uint32_t qpn);
 /* Complete the request in qp->tx. */
 void vmri_complete(struct vmri_qp *qp);
 /* A request's slot is free again before its completion can be seen. */
