@@ -318,8 +318,8 @@ static void commands(void)
 		       hostile_raw(VMRI_OP_schedule, ~0U, 2), -ENODEV);
 	hostile_expect("the device a second time",
 		       hostile_call(VMRI_OP_dev_create, &dev), -EBUSY);
-	dev.flags = 1;
-	hostile_expect("dev_create with flags",
+	dev.flags = ~VMRI_DEVF_DOORBELL;
+	hostile_expect("dev_create with flags that there are not",
 		       hostile_call(VMRI_OP_dev_create, &dev), -EINVAL);
 	hostile_expect("arguments at NULL",
 		       hostile_call(VMRI_OP_pd_create, NULL), -EFAULT);
