@@ -253,6 +253,20 @@ void stage_quiet(void)
         env_test_fail(i, 0);
 }
 
+/* They outlive the domains that had devices there. */
+static void delete_fabrics(void)
+{
+    struct vmri_ctl_fabric f = { .fabric = 0 };
+
+    while ( !dom0_call(VMRI_OP_ctl_fabric_list, &f, sizeof(f)) )
+    {
+        if ( f.created &&
+             dom0_call(VMRI_OP_ctl_fabric_delete, &f, sizeof(f)) )
+            env_panic("a fabric without devices cannot be deleted");
+        f.fabric++;
+    }
+}
+
 void stage_end(void)
 {
     unsigned int i;
@@ -260,6 +274,7 @@ void stage_end(void)
     stage_quiet();
     for ( i = 0; i < ENV_DOMAINS; i++ )
         teardown(env_test_domain(i));
+    delete_fabrics();
     for ( i = 0; i < ACTORS; i++ )
         check_secrets(&actors[i]);
     env_test_end();
