@@ -169,8 +169,12 @@ bool vmri_rules_allow_group(const struct vmri_dev *dev, const uint8_t mgid[16],
 
 /* ---- changing; under vmri_control_lock ---- */
 
+/* Of the first 64 bits at the most. */
 static uint64_t mask(unsigned int bits)
 {
+    if ( bits >= 64 )
+        return ~0ULL;
+
     return bits ? ~0ULL << (64 - bits) : 0;
 }
 
@@ -247,7 +251,7 @@ static int add(struct vmri_fabric *f, struct vmri_ctl_rule *arg)
     struct vmri_rules *rules = &f->rules;
     const struct vmri_rule rule = {
         .prefix = { word(arg->prefix), word(arg->prefix + 8) },
-        .mask = { mask(min_t(uint32_t, arg->bits, 64)),
+        .mask = { mask(arg->bits),
                   mask(arg->bits > 64 ? arg->bits - 64 : 0) },
         .group = arg->group,
         .remote_group = arg->remote_group,
@@ -298,7 +302,7 @@ static bool valid(const struct vmri_ctl_rule *arg)
     return arg->direction <= VMRI_RULE_EGRESS && !arg->rule &&
            arg->protocol <= VMRI_RULE_ROCE && arg->bits <= 128 &&
            !arg->reserved0 && !arg->reserved1 &&
-           !(prefix[0] & ~mask(min_t(uint32_t, arg->bits, 64))) &&
+           !(prefix[0] & ~mask(arg->bits)) &&
            !(prefix[1] & ~mask(arg->bits > 64 ? arg->bits - 64 : 0));
 }
 
