@@ -8,7 +8,8 @@
 #   plan NAME PROGRAM ARGUMENTS-OF-d1 ARGUMENTS-OF-d2
 #   plan_pair NAME COMMAND-OF-d1 COMMAND-OF-d2   in which @PORT@ stands for a port
 #   run_plan        runs what was planned, one after the other, with one shell on
-#                   either machine: a shell each would take longer than a program
+#                   either machine: a shell each would take longer than a program.
+#                   CLIENT_HOST=HOST runs the clients on another than d2
 #   went_well NAME  both sides ended well; if not, shows what they said
 #   said NAME       what the client printed
 
@@ -41,23 +42,25 @@ plan_pair() {
 }
 
 # What either side does with a line of its plan. What was said follows a line
-# "=== PORT STATUS"; of a server it matters only when it failed.
+# "=== PORT STATUS"; of a server it matters only when it failed. It belongs to the same
+# process group, so that it ends with the plan; and awk ends its last line.
 # shellcheck disable=SC2016 # expanded there
 SERVE='
 serve() {
 	local port=$1 rc=0
 	shift
-	timeout -k 5 "$limit" "$@" >/tmp/server 2>&1 || rc=$?
+	timeout --foreground -k 5 "$limit" "$@" >/tmp/server 2>&1 || rc=$?
 	echo "=== $port $rc"
-	[ $rc -eq 0 ] || cat /tmp/server
+	[ $rc -eq 0 ] || awk 1 /tmp/server
 }
 '
 # It asks until the server listens, which may first have to end the one before; if it
 # never does, nor will the next. UNHEARD is what programs say when nobody listens, UCX
-# on its standard output.
+# on its standard output; those of librdmacm tell the connection manager's reason, but
+# for cmtime, which says nothing.
 # shellcheck disable=SC2016
 ASK='
-UNHEARD="t connect|[Cc]onnection refused"
+UNHEARD="^\$|t connect|[Cc]onnection refused|REJECTED, error:? 8|UNREACHABLE, error: 1[^0-9]|rpoll: (Operation now|Success)"
 ask() {
 	local port=$1 out rc end=$((SECONDS + limit + 30))
 	shift
@@ -70,7 +73,7 @@ ask() {
 	done
 	echo "=== $port $rc"
 	echo "$out"
-	[ $rc -eq 0 ] || cat /tmp/client
+	[ $rc -eq 0 ] || awk 1 /tmp/client
 }
 '
 
@@ -85,8 +88,10 @@ run_plan() {
 	[ -n "$SERVERS" ] || return 0
 	put d1 /tmp/servers.sh <<<"limit=$LIMIT$SERVE$SERVERS"
 	background d1 servers bash /tmp/servers.sh
-	LIMIT=$((LIMIT * 10)) on d2 "limit=$LIMIT$ASK$CLIENTS$CLOCK" | split_said client
-	wait_until 30 on d1 test -s /tmp/servers.rc
+	LIMIT=$((LIMIT * 10)) on "${CLIENT_HOST:-d2}" "limit=$LIMIT$ASK$CLIENTS$CLOCK" | split_said client
+	# Those left when the clients are done would be in the way of the next plan's.
+	wait_until 30 on d1 test -s /tmp/servers.rc ||
+		on d1 "kill -KILL -- -\$(cat /tmp/servers.pid)"
 	on d1 cat /tmp/servers.out | split_said server
 	SERVERS=
 	CLIENTS=
