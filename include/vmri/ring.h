@@ -154,10 +154,14 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
  * Atomics have length 8 and a place for the value that was there before;
  * operands and values are in the byte order of x86.  ATOMIC_WRITE has length 8
  * and no SGEs.  FLUSH has in `length` the bytes to be flushed and no SGEs.
- * BIND_MW, REG_MR and LOCAL_INV have length 0; REG_MR is INDIRECT and has a
- * frame (gfn << 12) in each entry's addr, the rest of which is 0.
- * REG_MR, and invalidating a fast MR, are for kernel queues alone.  What is wrong
- * with what the last three name is a MW_BIND_ERR.
+ * BIND_MW, REG_MR and LOCAL_INV have length 0 and no SGEs.  REG_MR, and
+ * invalidating a fast MR, are for kernel queues alone.  What is wrong with what
+ * the last three name is a MW_BIND_ERR.
+ *
+ * REG_MR finds the gfns of its frames, 8 bytes each and as many as offset and
+ * length come to, in a list elsewhere in the guest's memory, which is the guest's
+ * again when the request has completed.  The list does not cross a page; `list`
+ * is the gfn of that page << 12, and the list's offset there, a multiple of 8.
  *
  * XRC: SENDs and WRITE_WITH_IMM take a receive of the SRQ that srqn names.  The
  * key of a WRITE, READ or atomic is of the protection domain of that SRQ; when
@@ -197,7 +201,7 @@ struct vmri_send_wqe {
 			uint32_t new_key;	/* the same but for the low byte */
 			uint32_t access;	/* VMRI_ACCESS_MR */
 			uint32_t offset;	/* of iova in the first frame */
-			uint64_t reserved;
+			uint64_t list;		/* of the frames: see above */
 		} reg;
 		struct {
 			struct vmri_av av;

@@ -3,11 +3,24 @@
  * SoftIB: fast memory regions: the kernel's users give one memory by a request
  * (IB_WR_REG_MR) and have it taken away by another.
  *
- * Nothing is pinned; the request carries the frames' numbers.
+ * Nothing is pinned.  VMRI takes the frames' numbers from the region when it comes
+ * to the request; until that has completed, its user must not map other memory.
  */
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "softib.h"
+
+/*
+ * VMRI wants them within a page: memory of kmalloc() whose size is a power of two
+ * is aligned to that.
+ */
+static u64 *softib_alloc_gfns(u32 num)
+{
+	BUILD_BUG_ON(VMRI_MAX_FAST_FRAMES * sizeof(u64) > PAGE_SIZE);
+
+	return kmalloc(roundup_pow_of_two(num * sizeof(u64)), GFP_KERNEL);
+}
 
 struct ib_mr *softib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			      u32 max_num_sg)
@@ -28,7 +41,7 @@ struct ib_mr *softib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->gfns = kvmalloc_array(max_num_sg, sizeof(*mr->gfns), GFP_KERNEL);
+	mr->gfns = softib_alloc_gfns(max_num_sg);
 	if (!mr->gfns)
 		goto err_free;
 	mr->max_gfns = max_num_sg;
@@ -57,6 +70,18 @@ static int softib_set_page(struct ib_mr *ibmr, u64 addr)
 		return -ENOMEM;
 	mr->gfns[mr->nr_gfns++] = softib_page_gfn(page);
 	return 0;
+}
+
+/**
+ * softib_fast_list() - where VMRI finds a fast MR's frames
+ * @mr:		fast MR with memory mapped
+ *
+ * Return: a frame and an offset there, as a request names them.
+ */
+u64 softib_fast_list(const struct softib_mr *mr)
+{
+	return softib_page_gfn(virt_to_page(mr->gfns)) << PAGE_SHIFT |
+	       offset_in_page(mr->gfns);
 }
 
 int softib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,

@@ -111,6 +111,7 @@ static int softib_put_reg(struct vmri_send_wqe *wqe, const struct ib_reg_wr *wr)
 	wqe->u.reg.new_key = wr->key;
 	wqe->u.reg.access = access;
 	wqe->u.reg.offset = mr->offset;
+	wqe->u.reg.list = softib_fast_list(mr);
 	return 0;
 }
 
@@ -165,9 +166,6 @@ static int softib_put_operation(const struct softib_qp *qp,
 static int softib_put_data(struct softib_qp *qp, struct vmri_send_wqe *wqe,
 			   const struct ib_send_wr *wr, struct softib_sgl *sgl)
 {
-	if (wr->opcode == IB_WR_REG_MR)
-		return softib_put_frames(&qp->sq, to_softib_mr(reg_wr(wr)->mr),
-					 sgl);
 	if (wr->send_flags & IB_SEND_INLINE)
 		return softib_put_inline(qp, wqe + 1, wr->sg_list, wr->num_sge,
 					 sgl);

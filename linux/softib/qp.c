@@ -11,8 +11,8 @@
 #include "softib.h"
 
 /*
- * Frames of a request on a connection that are reckoned with: 256 KiB, as many
- * as fast registrations for large transfers come to on average.
+ * Frames of a request on a connection that are reckoned with beyond two for each
+ * of its entries, which may be long: 256 KiB.
  */
 #define SOFTIB_RC_FRAMES	64
 

@@ -366,6 +366,7 @@ struct ib_mr *softib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			      u32 max_num_sg);
 int softib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		     unsigned int *sg_offset);
+u64 softib_fast_list(const struct softib_mr *mr);
 
 /* mw.c */
 int softib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
@@ -441,8 +442,6 @@ void softib_wq_push(struct softib_wq *wq);
 void softib_wq_publish(struct softib_wq *wq);
 int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 		   const struct ib_sge *sge, int num, struct softib_sgl *sgl);
-int softib_put_frames(struct softib_wq *wq, const struct softib_mr *mr,
-		      struct softib_sgl *sgl);
 
 /* flush.c */
 void softib_flush_qp(struct softib_qp *qp);

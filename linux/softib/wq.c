@@ -268,36 +268,6 @@ int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 	return ret;
 }
 
-/**
- * softib_put_frames() - write the frames that a fast MR is to have
- * @wq:		send queue of the kernel, locked, with a free slot
- * @mr:		fast MR with memory mapped
- * @sgl:	filled in
- *
- * Return: 0 or a negative errno; a request that fails has taken nothing.
- */
-int softib_put_frames(struct softib_wq *wq, const struct softib_mr *mr,
-		      struct softib_sgl *sgl)
-{
-	u32 i, index;
-	int ret;
-
-	ret = softib_indirect_reserve(&wq->ind, mr->nr_gfns, &index);
-	if (ret)
-		return ret;
-
-	for (i = 0; i < mr->nr_gfns; i++)
-		wq->ind.ring[index + i] = (struct vmri_sge) {
-			.addr = mr->gfns[i] << PAGE_SHIFT,
-		};
-	*sgl = (struct softib_sgl) {
-		.frames = mr->nr_gfns,
-		.ind_start = wq->ind.first + index,
-		.indirect = true,
-	};
-	return 0;
-}
-
 /* The slot that was just written is the next one. */
 void softib_wq_push(struct softib_wq *wq)
 {

@@ -177,28 +177,25 @@ static void fill_bind(struct vmri_send_wqe *wqe, struct actor *a,
     mw->handle = wqe->u.bind.new_key;
 }
 
-/* Frames of the guest's memory, any of them, in the indirect list. */
+/* Frames of the guest's memory, any of them; their list is behind the request. */
 static void fill_register(struct vmri_send_wqe *wqe, struct actor *a,
-                          struct object *o, struct input *in)
+                          struct object *o, uint64_t at, struct input *in)
 {
-    const uint32_t mask = (1U << o->indirect.log2_entries) - 1;
     struct object *mr = &a->object[MR][take_of(in, SLOTS)];
-    uint32_t page = take_of(in, PAGES), i;
+    uint32_t page = take_of(in, PAGES), frames = 1 + take_of(in, 8), i;
 
-    wqe->flags |= VMRI_SEND_INDIRECT;
-    wqe->num_sge = 1 + take_of(in, 8);
-    wqe->ind_start = o->indirect.prod;
-    for ( i = 0; i < wqe->num_sge; i++ )
+    wqe->flags &= ~(VMRI_SEND_INLINE | VMRI_SEND_INDIRECT);
+    wqe->num_sge = 0;
+    at += sizeof(*wqe);
+    for ( i = 0; i < frames; i++ )
     {
-        struct vmri_sge sge = {
-            .addr = (a->gfn + (page + i) % PAGES) << PAGE_SHIFT,
-        };
+        uint64_t gfn = a->gfn + (page + i) % PAGES;
 
-        put(a, o, o->indirect.offset +
-                  (o->indirect.prod++ & mask) * sizeof(sge), &sge, sizeof(sge));
+        put(a, o, at + i * sizeof(gfn), &gfn, sizeof(gfn));
     }
+    wqe->u.reg.list = ((a->gfn + o->page) << PAGE_SHIFT) + at;
     wqe->u.reg.iova = 0x40000000;
-    wqe->u.reg.length = wqe->num_sge * PAGE_SIZE;
+    wqe->u.reg.length = frames * PAGE_SIZE;
     wqe->u.reg.key = mr->handle;
     wqe->u.reg.new_key = next_key(mr->handle);
     wqe->u.reg.access = VMRI_ACCESS_MR;
@@ -243,7 +240,7 @@ void post_send(struct actor *a, unsigned int slot, const struct actor *peer,
         fill_bind(&wqe, a, in);
         break;
     case VMRI_WR_REG_MR:
-        fill_register(&wqe, a, o, in);
+        fill_register(&wqe, a, o, at, in);
         break;
     case VMRI_WR_LOCAL_INV:
         wqe.imm = take_key(a, in)->handle;

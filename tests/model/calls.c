@@ -411,7 +411,8 @@ void qp_make(struct qp *q)
     CHECK(pages <= QP_PAGES);
     if ( !q->hdr )
     {
-        q->gfn = env_test_pages(q->side->guest->domain, QP_PAGES, true);
+        q->gfn = env_test_pages(q->side->guest->domain, QP_PAGES + 1,
+                                true);
         q->mem = env_test_mem(q->side->guest->domain, q->gfn);
         q->hdr = (struct vmri_qp_hdr *)q->mem;
     }

@@ -34,6 +34,23 @@ static uint32_t put_indirect(struct qp *q, const struct vmri_sge *sge,
     return first;
 }
 
+/*
+ * The frames of a fast registration, in a page behind the queues with a place for
+ * each request; those beyond its length do not matter.
+ */
+static uint64_t put_frames(const struct qp *q, uint64_t addr)
+{
+    const uint32_t at = q->sq.prod % DEPTH * FAST_FRAMES;
+    uint64_t *list = (uint64_t *)(q->mem + QP_PAGES * PAGE_SIZE) + at;
+    uint64_t i;
+
+    BUILD_BUG_ON(DEPTH * FAST_FRAMES * sizeof(*list) > PAGE_SIZE);
+
+    for ( i = 0; i < FAST_FRAMES; i++ )
+        list[i] = (addr >> PAGE_SHIFT) + i;
+    return ((q->gfn + QP_PAGES) << PAGE_SHIFT) + at * sizeof(*list);
+}
+
 void post_send(struct qp *q, const struct send *s)
 {
     struct vmri_send_wqe *wqe = slot_of(q->mem, &q->sq);
@@ -42,7 +59,9 @@ void post_send(struct qp *q, const struct send *s)
 
     *copy = *s;
     copy->posted = env_now();
-    if ( s->wqe.flags & VMRI_SEND_INLINE )
+    if ( s->wqe.opcode == VMRI_WR_REG_MR )
+        copy->wqe.u.reg.list += put_frames(q, s->sge[0].addr);
+    else if ( s->wqe.flags & VMRI_SEND_INLINE )
         memcpy(wqe + 1, s->data, min(s->wqe.length, q->arg.max_inline));
     else if ( s->wqe.flags & VMRI_SEND_INDIRECT && q->arg.ind_log2_entries )
         copy->wqe.ind_start = put_indirect(q, s->sge, num);

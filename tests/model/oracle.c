@@ -52,7 +52,6 @@ struct operation {
     bool reliable;              /* on such alone, without a right */
     bool kernel;                /* on queues of the kernel alone */
     bool key;                   /* no data: it changes what a key names */
-    bool indirect;              /* has nothing but an indirect list */
     bool fetches;               /* bytes come back, and none leave */
     bool listless;              /* has no entries */
     uint8_t length;             /* the only one; 0: any */
@@ -94,7 +93,7 @@ static const struct operation *operation_of(unsigned int opcode)
             .unreliable = true, .key = true, .listless = true,
             .completion = VMRI_WC_OP_BIND_MW },
         [VMRI_WR_REG_MR] = {
-            .unreliable = true, .key = true, .kernel = true, .indirect = true,
+            .unreliable = true, .key = true, .kernel = true, .listless = true,
             .completion = VMRI_WC_OP_REG_MR },
         [VMRI_WR_ATOMIC_WRITE] = {
             .listless = true, .length = 8,
@@ -267,8 +266,7 @@ static uint16_t look_at_layout(const struct qp *q,
 
     if ( (w->flags & ~VMRI_SEND_FLAGS) || (is_inline && indirect) ||
          (is_inline && op->fetches) || (indirect && !q->arg.ind_log2_entries) ||
-         ((is_inline || indirect) && op->listless) ||
-         (op->indirect && !indirect) )
+         ((is_inline || indirect) && op->listless) )
         return VMRI_VERR_FLAGS;
     if ( w->opcode == VMRI_WR_FLUSH &&
          (w->u.rdma.flush_type - 1 > 2 ||

@@ -134,10 +134,8 @@ static uint16_t register_fast(struct qp *q, const struct send *s)
         return VMRI_VERR_FLAGS;
     if ( !rights_valid(w->u.reg.access) )
         return VMRI_VERR_RIGHTS;
-    if ( w->num_sge > FAST_FRAMES )
-        return VMRI_VERR_SGES;
-    if ( !w->u.reg.length ||
-         PFN_UP(w->u.reg.offset + w->u.reg.length) != w->num_sge )
+    if ( !w->u.reg.length || (w->u.reg.list & 7) ||
+         w->u.reg.offset + w->u.reg.length > FAST_FRAMES * PAGE_SIZE )
         return VMRI_VERR_BOUNDS;
 
     r->old_key = r->key;

@@ -389,7 +389,7 @@ static void fill_fast(struct qp *q, const struct region *r, unsigned int dir,
                       struct send *s)
 {
     struct rng *rng = rng_of(q->side);
-    uint32_t nr = 1 + rng_below(rng, FAST_FRAMES), i;
+    uint32_t nr = 1 + rng_below(rng, FAST_FRAMES);
     uint64_t gfn = q->side->memory.gfn + dir * HALF_PAGES +
                    rng_below(rng, HALF_PAGES - nr);
     uint32_t access = (uint32_t)rng_next(rng) & VMRI_ACCESS_MR;
@@ -397,10 +397,7 @@ static void fill_fast(struct qp *q, const struct region *r, unsigned int dir,
     if ( access & (VMRI_ACCESS_REMOTE_WRITE | VMRI_ACCESS_REMOTE_ATOMIC) )
         access |= VMRI_ACCESS_LOCAL_WRITE;
     s->wqe.opcode = VMRI_WR_REG_MR;
-    s->wqe.flags |= VMRI_SEND_INDIRECT;
-    s->wqe.num_sge = (uint16_t)nr;
-    for ( i = 0; i < nr; i++ )
-        s->sge[i] = (struct vmri_sge){ .addr = (gfn + i) << PAGE_SHIFT };
+    s->sge[0].addr = gfn << PAGE_SHIFT;
     s->wqe.u.reg.offset = rng_below(rng, (uint32_t)PAGE_SIZE);
     s->wqe.u.reg.length = (nr << PAGE_SHIFT) - s->wqe.u.reg.offset -
                           rng_below(rng, nr == 1 ? 1 : 1000);
@@ -419,7 +416,12 @@ static void spoil_key_request(struct qp *q, struct send *s)
     if ( s->wqe.opcode == VMRI_WR_LOCAL_INV )
         s->wqe.imm = q->side->region[0][rng_below(rng, REGIONS)].key;
     else if ( s->wqe.opcode == VMRI_WR_REG_MR )
-        s->wqe.u.reg.length += PAGE_SIZE;
+    {
+        if ( rng_percent(rng, 50) )
+            s->wqe.u.reg.length += FAST_FRAMES * PAGE_SIZE;
+        else
+            s->wqe.u.reg.list = 1 + rng_below(rng, 7);
+    }
     else
         switch ( rng_below(rng, 3) )
         {
@@ -446,8 +448,7 @@ bool make_key_request(struct qp *q, bool right, struct send *s)
     s->wqe.flags = rng_percent(rng, 70) ? VMRI_SEND_SIGNALED : 0;
     if ( !r->key || r->pd != q->keys.pd || (r->owner && r->owner != q) )
         return false;
-    if ( r->kind == KIND_FAST &&
-         (!q->arg.ind_log2_entries || q->ind_used + INDIRECT > 1U << IND_LOG2) )
+    if ( r->kind == KIND_FAST && !qp_is_kernel(q) )
         return false;
     if ( r->kind != KIND_WINDOW1 && r->live )
     {

@@ -259,7 +259,6 @@ struct guest_wr {
     uint32_t qkey;
     uint8_t pkey_index;             /* QP1 */
     uint8_t sl;                     /* UD */
-    const struct vmri_sge *list;    /* indirect entries, instead of sge */
     bool raw;                       /* the request's union is: */
     struct vmri_send_wqe wqe;
 };

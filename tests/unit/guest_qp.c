@@ -291,7 +291,7 @@ static uint32_t sum_sges(const struct guest_wr *wr)
     uint32_t sum = 0;
     unsigned int i;
 
-    for ( i = 0; !wr->list && i < wr->num_sge; i++ )
+    for ( i = 0; i < wr->num_sge; i++ )
         sum += wr->sge[i].length;
     return sum;
 }
@@ -335,8 +335,7 @@ void qp_post_send(struct guest_qp *qp, const struct guest_wr *wr)
     if ( wr->data )
         memcpy(wqe + 1, wr->data, wqe->length);
     else if ( wr->flags & VMRI_SEND_INDIRECT )
-        wqe->ind_start = put_indirect(qp, wr->list ? wr->list : wr->sge,
-                                      wr->num_sge);
+        wqe->ind_start = put_indirect(qp, wr->sge, wr->num_sge);
     else if ( wr->num_sge <= qp->arg.max_send_sge )
         memcpy(wqe + 1, wr->sge, wr->num_sge * sizeof(wr->sge[0]));
 

@@ -96,23 +96,26 @@ static inline struct guest_wr wr_bind(uint32_t mw, const struct guest_mr *mr,
     };
 }
 
-/* Register the pages of m (which has iova, length and offset), next name. */
+/*
+ * Register the pages of m (which has iova, length and offset), next name.  Their
+ * list is in a page of its own.
+ */
 static inline struct guest_wr wr_reg(uint32_t key, const struct guest_mr *m,
                                      uint32_t access)
 {
-    static __thread struct vmri_sge list[VMRI_MAX_FAST_FRAMES + 1];
+    uint64_t gfn = env_test_pages(m->guest->domain, 1, true);
+    uint64_t *list = (void *)env_test_mem(m->guest->domain, gfn);
     uint32_t i;
 
-    for ( i = 0; i < m->pages && i < ARRAY_SIZE(list); i++ )
-        list[i] = (struct vmri_sge){ .addr = (m->gfn + i) << PAGE_SHIFT };
+    for ( i = 0; i < m->pages && i < VMRI_MAX_FAST_FRAMES; i++ )
+        list[i] = m->gfn + i;
 
     return (struct guest_wr){
-        .wr_id = 7, .opcode = VMRI_WR_REG_MR,
-        .flags = VMRI_SEND_SIGNALED | VMRI_SEND_INDIRECT,
-        .num_sge = (uint16_t)m->pages, .list = list,
+        .wr_id = 7, .opcode = VMRI_WR_REG_MR, .flags = VMRI_SEND_SIGNALED,
         .raw = true, .wqe.u.reg = {
             .iova = m->iova, .length = m->length, .key = key,
             .new_key = next_name(key), .access = access, .offset = m->offset,
+            .list = gfn << PAGE_SHIFT,
         },
     };
 }

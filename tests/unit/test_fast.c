@@ -75,7 +75,6 @@ TEST(fast_registration_is_refused)
     struct pair p = pair_new(&kernel_opts, NULL);
     struct guest_mr m = pages_of(p.b, 16000, 100);
     uint32_t key = fast_new(p.b, 4), alien, mw = mw_new(p.b, 2);
-    struct vmri_sge list[4] = { { 0, 0, 0 } };
     struct guest_wr wr;
 
     CHECK_EQ(try_fast(p.b, guest_pd(p.b), 4, &alien), 0);
@@ -88,14 +87,10 @@ TEST(fast_registration_is_refused)
     CHECK_EQ(b_request(&p, wr_reg(key, &m, RW)), VMRI_VERR_RIGHTS);
     CHECK_EQ(b_request(&p, wr_reg(key, &m, LW | ZERO)), VMRI_VERR_FLAGS);
     wr = wr_reg(key, &m, LW);
-    wr.wqe.u.reg.reserved = 1;
-    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FLAGS);
-    wr = wr_reg(key, &m, LW);
-    wr.num_sge = 5;
-    CHECK_EQ(b_request(&p, wr), VMRI_VERR_SGES);
-    wr.num_sge = 3;
+    wr.wqe.u.reg.length = 4 * PAGE_SIZE + 1;
     CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
-    wr = wr_reg(key, &m, LW);
+    wr.wqe.u.reg.length = 4 * PAGE_SIZE - 99;
+    CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
     wr.wqe.u.reg.length = 0;
     CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
     wr.wqe.u.reg.length = -1ULL;
@@ -107,20 +102,88 @@ TEST(fast_registration_is_refused)
     wr.wqe.u.reg.offset = 4096;
     CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
 
-    wr = wr_reg(key, &m, LW);
-    wr.list = list;
-    list[3].addr = 1;
-    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FRAME);
-    list[3] = (struct vmri_sge){ .length = 1 };
-    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FRAME);
-    list[3] = (struct vmri_sge){ .lkey = 1 };
-    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FRAME);
-
     CHECK_EQ(a_writes(&p, key, m.iova, 8), VMRI_VERR_KEY);
     CHECK_EQ(b_request(&p, wr_reg(key, &m, LW | RW)), 0);
     key = next_name(key);
     CHECK_EQ(b_request(&p, wr_reg(key, &m, LW)), VMRI_VERR_STATE);
     CHECK_EQ(a_writes(&p, key, m.iova, 8), 0);
+}
+
+static uint16_t b_malformed(struct pair *p, struct guest_wr wr)
+{
+    uint16_t verr;
+
+    qp_send(p->qb, &wr);
+    verr = cq_expect(p->qb->scq, wr.wr_id, VMRI_WC_LOC_QP_OP_ERR).vendor_err;
+    pair_again(p);
+    return verr;
+}
+
+TEST(fast_registration_has_no_entries)
+{
+    struct pair p = pair_new(&kernel_opts, NULL);
+    struct guest_mr m = pages_of(p.b, 16000, 100);
+    struct guest_wr wr = wr_reg(fast_new(p.b, 4), &m, LW);
+
+    wr.flags = VMRI_SEND_INDIRECT;
+    CHECK_EQ(b_malformed(&p, wr), VMRI_VERR_FLAGS);
+    wr.flags = VMRI_SEND_INLINE;
+    CHECK_EQ(b_malformed(&p, wr), VMRI_VERR_FLAGS);
+    wr.flags = 0;
+    wr.num_sge = 1;
+    wr.sge[0] = (struct vmri_sge){ 0, 0, 0 };
+    CHECK_EQ(b_malformed(&p, wr), VMRI_VERR_SGES);
+}
+
+/* The list is in one page, which is the guest's own memory, and read once. */
+TEST(fast_list_of_frames)
+{
+    struct pair p = pair_new(&kernel_opts, NULL);
+    struct guest_mr m = pages_of(p.b, 4 * PAGE_SIZE, 0);
+    uint32_t key = fast_new(p.b, 4), round;
+    struct guest_wr wr = wr_reg(key, &m, LW | RW);
+    uint64_t list = wr.wqe.u.reg.list, gfn = list >> PAGE_SHIFT;
+    uint64_t *at = (void *)env_test_mem(p.b->domain, gfn);
+
+    wr.wqe.u.reg.list = list + 4;
+    CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
+    wr.wqe.u.reg.list = list + PAGE_SIZE - 24;
+    CHECK_EQ(b_request(&p, wr), VMRI_VERR_BOUNDS);
+    wr.wqe.u.reg.list = list | (1ULL << 63);
+    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FRAME);
+    env_test_page_kind(p.b->domain, gfn, ENV_GRANT);
+    wr.wqe.u.reg.list = list;
+    CHECK_EQ(b_request(&p, wr), VMRI_VERR_FRAME);
+    env_test_page_kind(p.b->domain, gfn, ENV_RAM);
+    CHECK_EQ(a_writes(&p, key, m.iova, 8), VMRI_VERR_KEY);
+
+    for ( round = 0; round < 2; round++ )
+    {
+        /* At its end, too; and what it says afterwards does not matter. */
+        wr = wr_reg(key, &m, LW | RW);
+        if ( round )
+        {
+            at = (void *)env_test_mem(p.b->domain,
+                                      wr.wqe.u.reg.list >> PAGE_SHIFT);
+            memmove(at + 508, at, 4 * sizeof(*at));
+            wr.wqe.u.reg.list += PAGE_SIZE - 32;
+        }
+        CHECK_EQ(b_request(&p, wr), 0);
+        CHECK_EQ(env_test_page_refs(p.b->domain, gfn), 0);
+        memset(at, 0xff, PAGE_SIZE);
+        key = next_name(key);
+        a_pattern(&p, key, m.iova, m.mem, 4 * PAGE_SIZE);
+        CHECK_EQ(b_request(&p, wr_inv(key)), 0);
+    }
+
+    /* What it says is anything: a copy finds out. */
+    wr = wr_reg(key, &m, LW | RW);
+    at = (void *)env_test_mem(p.b->domain, wr.wqe.u.reg.list >> PAGE_SHIFT);
+    at[1] = -1ULL;
+    CHECK_EQ(b_request(&p, wr), 0);
+    key = next_name(key);
+    CHECK_EQ(a_writes(&p, key, m.iova, 8), 0);
+    CHECK_EQ(a_writes(&p, key, m.iova + PAGE_SIZE, 8), VMRI_VERR_FRAME);
 }
 
 /* A frame is looked at when a copy comes to it, and not before or after. */

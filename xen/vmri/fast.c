@@ -99,15 +99,23 @@ void vmri_fast_free(struct vmri_key *k)
 
 /* ---- the request ---- */
 
+static bool list_in_page(uint64_t list, uint32_t frames)
+{
+    return !(list & (sizeof(uint64_t) - 1)) &&
+           (list & (VMRI_PAGE_SIZE - 1)) + frames * sizeof(uint64_t) <=
+           VMRI_PAGE_SIZE;
+}
+
 /*
  * May the fast MR of the request become what it says?  What it was called last
  * is not asked: a registration that was flushed has not named it.  Under
  * dev->lock.
  */
-static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out)
+static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out,
+                               uint32_t *frames)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
-    uint32_t key = wqe->u.reg.key;
+    uint32_t key = wqe->u.reg.key, room;
     uint16_t verr;
 
     *out = vmri_table_peek_slot(&qp->dev->keys, key);
@@ -121,39 +129,47 @@ static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out)
         return VMRI_VERR_STATE;
     if ( !vmri_key_renames(wqe->u.reg.key, wqe->u.reg.new_key) )
         return VMRI_VERR_KEY;
-    if ( (wqe->u.reg.access & ~VMRI_ACCESS_MR) || wqe->u.reg.reserved )
+    if ( wqe->u.reg.access & ~VMRI_ACCESS_MR )
         return VMRI_VERR_FLAGS;
     if ( !vmri_rights_valid(wqe->u.reg.access) )
         return VMRI_VERR_RIGHTS;
-    if ( wqe->num_sge > (*out)->range.pages.chunks.nr )
-        return VMRI_VERR_SGES;
+
+    room = (*out)->range.pages.chunks.nr;
     if ( !vmri_bounds_valid(wqe->u.reg.iova, wqe->u.reg.length) ||
          wqe->u.reg.offset >= VMRI_PAGE_SIZE ||
-         wqe->u.reg.length > (uint64_t)wqe->num_sge << VMRI_PAGE_SHIFT ||
-         PFN_UP(wqe->u.reg.offset + wqe->u.reg.length) != wqe->num_sge )
+         wqe->u.reg.length > (uint64_t)room << VMRI_PAGE_SHIFT )
+        return VMRI_VERR_BOUNDS;
+    *frames = PFN_UP(wqe->u.reg.offset + wqe->u.reg.length);
+    if ( *frames > room || !list_in_page(wqe->u.reg.list, *frames) )
         return VMRI_VERR_BOUNDS;
 
     return VMRI_VERR_NONE;
 }
 
-/* The frames' numbers, out of the request's entries. */
-static bool take_frames(struct vmri_key *k, struct vmri_cursor *sgl)
+/*
+ * The frames' numbers, out of the page where the request says that they are,
+ * which the guest may change while it is read.
+ */
+static bool take_frames(struct vmri_key *k, uint64_t list, uint32_t frames)
 {
     struct vmri_pages *p = &k->range.pages;
+    env_frame_t frame;
+    const uint8_t *page;
+    uint64_t gfn;
 
-    p->nr = sgl->num;
-    p->filled = 0;
+    if ( env_frame_get(k->dev->domain, list >> VMRI_PAGE_SHIFT, false, &frame) )
+        return false;
 
-    while ( vmri_cursor_next(sgl) )
+    page = env_map(frame);
+    p->nr = env_nospec(frames, VMRI_MAX_FAST_FRAMES + 1);
+    for ( p->filled = 0; p->filled < p->nr; p->filled++ )
     {
-        const struct vmri_sge *sge = &sgl->cur;
-
-        if ( (sge->addr & (VMRI_PAGE_SIZE - 1)) || sge->length || sge->lkey )
-            return false;
-
-        *vmri_pages_next(k->dev, p) = sge->addr >> VMRI_PAGE_SHIFT;
-        p->filled++;
+        vmri_copy_in(&gfn, page + (list & (VMRI_PAGE_SIZE - 1)) +
+                           p->filled * sizeof(gfn), sizeof(gfn));
+        *vmri_pages_next(k->dev, p) = gfn;
     }
+    env_unmap(page);
+    env_frame_put(frame, false);
 
     return true;
 }
@@ -163,10 +179,11 @@ uint16_t vmri_fast_register(struct vmri_qp *qp)
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
     struct vmri_dev *dev = qp->dev;
     struct vmri_key *k;
+    uint32_t frames;
     uint16_t verr;
 
     env_lock(&dev->lock);
-    verr = check_register(qp, &k);
+    verr = check_register(qp, &k, &frames);
     if ( !verr )
         k->busy = true;
     env_unlock(&dev->lock);
@@ -174,7 +191,7 @@ uint16_t vmri_fast_register(struct vmri_qp *qp)
     if ( verr )
         return verr;
 
-    if ( take_frames(k, &qp->tx.sgl) )
+    if ( take_frames(k, wqe->u.reg.list, frames) )
     {
         k->range.access = wqe->u.reg.access | VMRI_KEY_LOCAL_KERNEL;
         k->range.iova = wqe->u.reg.iova;

@@ -96,7 +96,11 @@
 #define VMRI_MTU        4096U
 #define VMRI_MTU_CODE   5               /* IBTA's for that */
 #define VMRI_GRH        40U
-#define VMRI_MAX_REGION 8193U           /* frames of one queue */
+/*
+ * Frames of one queue: a header, both directions with the largest slots, and as
+ * many entries outside of them.
+ */
+#define VMRI_MAX_REGION 12289U
 #define VMRI_MAX_INDIRECT_SHIFT 20      /* entries of an indirect list */
 
 /* Of a command that goes through many frames. */

@@ -144,7 +144,6 @@ enum form {
     FORM_FETCH,                 /* where data comes in */
     FORM_NONE,                  /* there are none */
     FORM_KEY,                   /* none, nor data: it changes a key */
-    FORM_FRAMES,                /* no data: they name frames for a key */
 };
 
 #define ON_CONNECTED    (ON_RC | ON_UC | ON_INI)
@@ -190,7 +189,7 @@ static const struct operation {
         { ON_RC, FORM_NONE, 8, VMRI_WC_OP_ATOMIC_WRITE,
           VMRI_ACCESS_REMOTE_WRITE },
     [VMRI_WR_REG_MR] =
-        { ON_CONNECTED, FORM_FRAMES, 0, VMRI_WC_OP_REG_MR, 0, true },
+        { ON_CONNECTED, FORM_KEY, 0, VMRI_WC_OP_REG_MR, 0, true },
 };
 
 /* NULL: there is none of that number. */
@@ -251,9 +250,6 @@ static uint16_t check_layout(struct vmri_qp *qp, const struct operation *op)
           wqe->u.rdma.flush_level > VMRI_FLUSH_LEVEL_MR) )
         return VMRI_VERR_FLAGS;
 
-    if ( op->form == FORM_FRAMES && (is_inline || !indirect) )
-        return VMRI_VERR_FLAGS;
-
     if ( op->form == FORM_NONE || op->form == FORM_KEY )
     {
         if ( is_inline || indirect )
@@ -288,7 +284,7 @@ static bool length_fits(const struct vmri_qp *qp, const struct operation *op)
          (op->length && tx->wqe.length != op->length) )
         return false;
 
-    if ( op->form == FORM_KEY || op->form == FORM_FRAMES )
+    if ( op->form == FORM_KEY )
         return !tx->wqe.length;
 
     return tx->data || op->form == FORM_NONE ||
