@@ -20,12 +20,6 @@ static struct vmri_cqe *cq_slot(const struct softib_cq *cq, uint32_t index)
 	return &cq->cqes[index & (cq->entries - 1)];
 }
 
-static void *map_ring(struct softib_cq *cq, uint64_t offset, uint32_t size)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    cq->vcq.cq.context->cmd_fd, offset);
-}
-
 static void use_ring(struct softib_cq *cq, void *map, uint32_t size,
 		     uint32_t log2_entries)
 {
@@ -39,7 +33,8 @@ static void use_ring(struct softib_cq *cq, void *map, uint32_t size,
 static int cq_open(struct softib_cq *cq,
 		   const struct softib_create_cq_resp *resp, bool locked)
 {
-	void *map = map_ring(cq, resp->mmap_offset, resp->mmap_size);
+	void *map = softib_map(cq->vcq.cq.context, resp->mmap_offset,
+			       resp->mmap_size);
 	int ret;
 
 	if (map == MAP_FAILED) {
@@ -159,28 +154,44 @@ static void change_ring(struct softib_cq *cq, void *map,
 	use_ring(cq, map, resp->mmap_size, resp->log2_entries);
 }
 
+/* Nobody may consume or arm while the rings change places. */
+static int resize(struct softib_cq *cq, int cqe, struct softib_place *place)
+{
+	struct usoftib_resize_cq_resp resp = {};
+	struct ibv_cq *ibcq = &cq->vcq.cq;
+	struct ibv_resize_cq cmd;
+	void *map;
+	int ret;
+
+	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv_resp,
+				sizeof(resp));
+	if (ret) {
+		softib_place_give_back(place);
+		return ret;
+	}
+	map = softib_map_there(ibcq->context, resp.mmap_offset, resp.mmap_size,
+			       place);
+	if (map == MAP_FAILED)
+		return errno;
+	change_ring(cq, map, &resp.drv_payload);
+	return 0;
+}
+
 int softib_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct softib_cq *cq = to_scq(ibcq);
-	struct usoftib_resize_cq_resp resp = {};
-	struct ibv_resize_cq cmd;
-	void *map;
+	struct softib_place place;
 	int ret;
 
 	if (cqe < 1)
 		return EINVAL;
 
-	/* Nobody may consume or arm while the rings change places. */
+	ret = softib_place_take(&place, softib_map_size(VMRI_RING_OFFSET, cqe,
+							sizeof(*cq->cqes)));
+	if (ret)
+		return ret;
 	softib_lock(&cq->lock);
-	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv_resp,
-				sizeof(resp));
-	if (!ret) {
-		map = map_ring(cq, resp.mmap_offset, resp.mmap_size);
-		if (map == MAP_FAILED)
-			ret = errno;
-		else
-			change_ring(cq, map, &resp.drv_payload);
-	}
+	ret = resize(cq, cqe, &place);
 	softib_unlock(&cq->lock);
 	return ret;
 }

@@ -55,8 +55,7 @@ static int qp_map(struct softib_qp *qp, const struct ibv_qp_cap *cap,
 		return 0;
 
 	qp->map_size = resp->mmap_size;
-	map = mmap(NULL, qp->map_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   qp->vqp.qp.context->cmd_fd, resp->mmap_offset);
+	map = softib_map(qp->vqp.qp.context, resp->mmap_offset, qp->map_size);
 	if (map == MAP_FAILED)
 		return errno;
 

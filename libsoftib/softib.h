@@ -182,6 +182,34 @@ int softib_dealloc_mw(struct ibv_mw *ibmw);
 int softib_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 		   struct ibv_mw_bind *bind);
 
+/* map.c: MAP_FAILED, with errno, when there is no room. */
+void *softib_map(struct ibv_context *ctx, uint64_t offset, size_t size);
+
+/*
+ * A place for a mapping of `size` bytes that is needed later: 0 or an errno.  Either
+ * of the other two ends it; softib_map_there() as softib_map(), but in that place.
+ */
+struct softib_place {
+	void			*addr;
+	size_t			size;
+};
+
+int softib_place_take(struct softib_place *place, size_t size);
+void softib_place_give_back(struct softib_place *place);
+void *softib_map_there(struct ibv_context *ctx, uint64_t offset, size_t size,
+		       struct softib_place *place);
+
+/* Bytes of a queue's mapping, with its first entry at `offset`. */
+static inline size_t softib_map_size(size_t offset, uint32_t entries,
+				     size_t stride)
+{
+	size_t slots = entries > 1 ? 1UL << (32 - __builtin_clz(entries - 1)) :
+				     1;
+
+	return (offset + slots * stride + VMRI_PAGE_SIZE - 1) &
+	       ~(size_t)(VMRI_PAGE_SIZE - 1);
+}
+
 /* cq.c */
 struct ibv_cq *softib_create_cq(struct ibv_context *ibctx, int cqe,
 				struct ibv_comp_channel *channel,

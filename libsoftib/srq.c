@@ -12,24 +12,16 @@
 #include "softib.h"
 #include "softib-abi.h"
 
-/* Map the queue that @resp describes.  What was mapped before stays. */
-static int srq_map(struct softib_srq *srq,
-		   const struct softib_create_srq_resp *resp)
+/* Use the mapping of the queue that @resp describes. */
+static void srq_use(struct softib_srq *srq, void *map,
+		    const struct softib_create_srq_resp *resp)
 {
-	void *map;
-
-	map = mmap(NULL, resp->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   srq->vsrq.srq.context->cmd_fd, resp->mmap_offset);
-	if (map == MAP_FAILED)
-		return errno;
-
 	srq->wq.hdr = map;
 	srq->wq.slots = map + resp->offset;
 	srq->wq.entries = 1U << resp->log2_entries;
 	srq->wq.log2_stride = resp->log2_stride;
 	srq->wq.prod = ring_load(&srq->wq.hdr->prod);
 	srq->map_size = resp->mmap_size;
-	return 0;
 }
 
 struct ibv_srq *softib_create_srq_ex(struct ibv_context *ibctx,
@@ -38,6 +30,7 @@ struct ibv_srq *softib_create_srq_ex(struct ibv_context *ibctx,
 	struct usoftib_create_srq_resp resp = {};
 	struct ibv_create_xsrq cmd;
 	struct softib_srq *srq;
+	void *map;
 	int ret;
 
 	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&
@@ -56,10 +49,12 @@ struct ibv_srq *softib_create_srq_ex(struct ibv_context *ibctx,
 	if (ret)
 		goto err_free;
 
-	ret = srq_map(srq, &resp.drv_payload);
-	if (ret)
+	map = softib_map(ibctx, resp.mmap_offset, resp.mmap_size);
+	if (map == MAP_FAILED) {
+		ret = errno;
 		goto err_destroy;
-
+	}
+	srq_use(srq, map, &resp.drv_payload);
 	softib_lock_init(&srq->wq.lock, !to_spd(attr->pd)->td);
 	srq->wq.max_sge = attr->attr.max_sge;
 	srq->number = resp.handle;
@@ -106,30 +101,50 @@ int softib_destroy_srq(struct ibv_srq *ibsrq)
 	return 0;
 }
 
-/*
- * The driver copies what is posted, so nothing may be meanwhile.  When there is
- * no room for the new mapping, the old one stays, but nobody looks there any
- * more: then it takes nothing either.
- */
-static int srq_resize(struct softib_srq *srq, struct ibv_srq_attr *attr,
-		      int attr_mask, struct usoftib_modify_srq *cmd)
+/* The driver copies what is posted, so nothing may be meanwhile. */
+static int srq_move(struct softib_srq *srq, struct ibv_srq_attr *attr,
+		    int attr_mask, struct usoftib_modify_srq *cmd,
+		    struct softib_place *place)
 {
 	struct softib_create_srq_resp resp = {};
-	struct vmri_wq_hdr *old = srq->wq.hdr;
-	size_t old_size = srq->map_size;
+	struct ibv_srq *ibsrq = &srq->vsrq.srq;
+	void *map;
 	int ret;
 
 	cmd->resp_addr = (uintptr_t)&resp;
-	softib_lock(&srq->wq.lock);
-	ret = ibv_cmd_modify_srq(&srq->vsrq.srq, attr, attr_mask,
-				 &cmd->ibv_cmd, sizeof(*cmd));
-	if (!ret) {
-		ret = srq_map(srq, &resp);
-		if (ret)
-			ring_store(&old->dead, 1);
-		else
-			munmap(old, old_size);
+	ret = ibv_cmd_modify_srq(ibsrq, attr, attr_mask, &cmd->ibv_cmd,
+				 sizeof(*cmd));
+	if (ret) {
+		softib_place_give_back(place);
+		return ret;
 	}
+	map = softib_map_there(ibsrq->context, resp.mmap_offset,
+			       resp.mmap_size, place);
+	if (map == MAP_FAILED) {
+		/* Nobody looks at the old one any more: it takes nothing. */
+		ret = errno;
+		ring_store(&srq->wq.hdr->dead, 1);
+		return ret;
+	}
+	munmap(srq->wq.hdr, srq->map_size);
+	srq_use(srq, map, &resp);
+	return 0;
+}
+
+static int srq_resize(struct softib_srq *srq, struct ibv_srq_attr *attr,
+		      int attr_mask, struct usoftib_modify_srq *cmd)
+{
+	size_t offset = srq->wq.slots - (uint8_t *)srq->wq.hdr;
+	struct softib_place place;
+	int ret;
+
+	ret = softib_place_take(&place,
+				softib_map_size(offset, attr->max_wr,
+						1UL << srq->wq.log2_stride));
+	if (ret)
+		return ret;
+	softib_lock(&srq->wq.lock);
+	ret = srq_move(srq, attr, attr_mask, cmd, &place);
 	softib_unlock(&srq->wq.lock);
 	return ret;
 }

@@ -56,6 +56,7 @@ static void full_srq(struct caller *c)
 	struct ibv_device_attr dev;
 	struct ibv_srq_attr attr;
 	struct ibv_srq *srq;
+	struct rlimit had;
 	uint32_t n;
 	int ret;
 
@@ -78,6 +79,10 @@ static void full_srq(struct caller *c)
 	      modify_srq(srq, IBV_SRQ_MAX_WR, dev.max_srq_wr + 1, 0), EINVAL);
 	check("modify_srq, a limit above the size",
 	      modify_srq(srq, IBV_SRQ_LIMIT, 0, 17), EINVAL);
+	take_room(&had);
+	ret = modify_srq(srq, IBV_SRQ_MAX_WR, dev.max_srq_wr, 0);
+	give_room_back(&had);
+	check("modify_srq, to what cannot be mapped", ret, ENOMEM);
 	check("modify_srq, to the most there may be",
 	      modify_srq(srq, IBV_SRQ_MAX_WR, dev.max_srq_wr, 0), 0);
 	for (; !(ret = ibv_post_srq_recv(srq, &wr, &bad_wr)); n++)

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -362,6 +364,27 @@ void let_others_run(void)
 	static const struct timespec moment = { .tv_nsec = 50 * 1000 };
 
 	nanosleep(&moment, NULL);
+}
+
+void take_room(struct rlimit *had)
+{
+	struct rlimit none;
+	unsigned long pages;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (!f || fscanf(f, "%lu", &pages) != 1 || fclose(f) ||
+	    getrlimit(RLIMIT_AS, had))
+		die("the size of the process: %s", strerror(errno));
+	none = *had;
+	none.rlim_cur = pages * sysconf(_SC_PAGESIZE);
+	if (setrlimit(RLIMIT_AS, &none))
+		die("setrlimit: %s", strerror(errno));
+}
+
+void give_room_back(const struct rlimit *had)
+{
+	if (setrlimit(RLIMIT_AS, had))
+		die("setrlimit: %s", strerror(errno));
 }
 
 bool wait_wc(struct end *end, struct ibv_cq *cq, struct ibv_wc *wc,

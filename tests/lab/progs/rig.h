@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 /* The longest wait for anything, in seconds: for hangs, not for speed. */
 #define RIG_LIMIT 120
@@ -135,6 +136,13 @@ bool wait_wc(struct end *end, struct ibv_cq *cq, struct ibv_wc *wc,
 void let_others_run(void);
 /* Seconds on a clock that only goes forward. */
 double now(void);
+
+/*
+ * Leave the process no room for mappings beyond those it has, and give it back what
+ * it had.
+ */
+void take_room(struct rlimit *had);
+void give_room_back(const struct rlimit *had);
 
 /* ---- data ---- */
 

@@ -76,6 +76,21 @@ static void test_resize(struct bench *t)
 	expect("and its completion", take_many(t, &got, 1), 0);
 }
 
+/* The process cannot see the new ring: then the old one stays. */
+static void test_resize_without_room(struct bench *t)
+{
+	uint64_t put = 1, got = 1;
+	struct rlimit had;
+	int ret;
+
+	take_room(&had);
+	ret = ibv_resize_cq(t->a.send_cq, 100000);
+	give_room_back(&had);
+	expect("a queue that cannot be mapped does not move", ret, ENOMEM);
+	post_many(t, &put, 3);
+	expect("and goes on", take_many(t, &got, 3), 0);
+}
+
 /* ---- resize under traffic ---- */
 
 #define TRAFFIC	4000
@@ -342,6 +357,7 @@ static void test_overflow(struct bench *t)
 void test_cqs(struct bench *t)
 {
 	test_resize(t);
+	test_resize_without_room(t);
 	test_resize_under_traffic(t);
 	test_clock(t);
 	test_extended(t, "an extended queue", 0);
