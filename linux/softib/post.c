@@ -305,7 +305,7 @@ int softib_put_recvs(struct softib_wq *rq, const struct ib_recv_wr *wr,
 		}
 	}
 	softib_wq_publish(rq);
-	*ring = READ_ONCE(rq->hdr->wait);
+	*ring = softib_wq_awaited(rq);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return ret;
 }

@@ -206,7 +206,7 @@ struct softib_wq {
 	u32 max_frames;			/* entries that a slot holds */
 	u32 prod;
 	u32 cons;			/* as last seen */
-	bool frozen;			/* it moves: nothing can be posted */
+	struct softib_wq *moves_to;	/* what is posted is put there, too */
 	struct softib_indirect ind;
 };
 
@@ -439,7 +439,10 @@ void softib_wq_reap(struct softib_wq *wq);
 bool softib_wq_full(struct softib_wq *wq);
 void softib_wq_reset(struct softib_wq *wq);
 void softib_wq_push(struct softib_wq *wq);
+int softib_wq_move(struct softib_wq *wq, struct softib_wq *to);
+void softib_wq_moved(struct softib_wq *wq, bool there);
 void softib_wq_publish(struct softib_wq *wq);
+bool softib_wq_awaited(const struct softib_wq *wq);
 int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 		   const struct ib_sge *sge, int num, struct softib_sgl *sgl);
 

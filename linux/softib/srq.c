@@ -298,13 +298,12 @@ int softib_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 /* ---- attributes ---- */
 
 /*
- * Copy what is posted, with the producer's index, to another region.  VMRI
- * refuses one into which not all fits, so of more only the last count.
+ * Copy what a process has posted, with the producer's index, to another region.
+ * VMRI refuses one into which not all fits, so of more only the last count.
  */
 static void softib_srq_copy(const struct softib_srq *srq,
 			    const struct softib_region *region,
-			    const struct softib_srq_layout *l,
-			    struct softib_wq *wq)
+			    const struct softib_srq_layout *l)
 {
 	const struct softib_srq_layout *old = &srq->layout;
 	const struct vmri_wq_hdr *from = srq->region->addr;
@@ -320,46 +319,8 @@ static void softib_srq_copy(const struct softib_srq *srq,
 		memcpy(region->addr + l->wq.offset + is * l->wq.stride,
 		       srq->region->addr + old->wq.offset +
 		       was * l->wq.stride, l->wq.stride);
-		if (!srq->user)
-			wq->ind.end[is] = srq->wq.ind.end[was];
 	}
 	to->prod = prod;
-	to->dead = READ_ONCE(from->dead);
-	if (srq->user)
-		return;
-
-	memcpy(wq->ind.ring, srq->wq.ind.ring,
-	       l->ind_entries * sizeof(struct vmri_sge));
-	wq->ind.prod = srq->wq.ind.prod;
-	wq->ind.cons = srq->wq.ind.cons;
-}
-
-/* Posters of the kernel find the queue full while it moves. */
-static void softib_srq_freeze(struct softib_srq *srq, bool frozen)
-{
-	spin_lock_irq(&srq->wq.lock);
-	softib_wq_reap(&srq->wq);
-	srq->wq.frozen = frozen;
-	spin_unlock_irq(&srq->wq.lock);
-}
-
-/* The queue goes on in the new memory; the old is left in its place. */
-static void softib_srq_exchange(struct softib_srq *srq,
-				const struct softib_srq_layout *l,
-				struct softib_region **region,
-				struct softib_wq *wq)
-{
-	swap(srq->region, *region);
-	srq->layout = *l;
-	if (srq->user)
-		return;
-
-	spin_lock_irq(&srq->wq.lock);
-	swap(srq->wq.hdr, wq->hdr);
-	swap(srq->wq.slots, wq->slots);
-	swap(srq->wq.ind, wq->ind);
-	srq->wq.entries = wq->entries;
-	spin_unlock_irq(&srq->wq.lock);
 }
 
 /* Tell the process where the queue will be, if it is moved. */
@@ -389,8 +350,10 @@ static int softib_srq_resize(struct softib_srq *srq, u32 wrs,
 			     struct ib_udata *udata)
 {
 	struct softib_dev *dev = to_softib_dev(srq->ibsrq.device);
+	const struct vmri_wq_hdr *from = srq->region->addr;
 	struct softib_region *region;
 	struct softib_srq_layout l;
+	struct vmri_wq_hdr *to;
 	struct softib_wq wq;
 	int ret;
 
@@ -400,13 +363,17 @@ static int softib_srq_resize(struct softib_srq *srq, u32 wrs,
 	if (ret)
 		return ret;
 
-	if (srq->user)
+	if (srq->user) {
 		ret = softib_srq_announce(srq, region, &l, udata);
-	else
-		softib_srq_freeze(srq, true);
+		if (!ret)
+			softib_srq_copy(srq, region, &l);
+	} else {
+		ret = softib_wq_move(&srq->wq, &wq);
+	}
 
 	if (!ret) {
-		softib_srq_copy(srq, region, &l, &wq);
+		to = region->addr;
+		to->dead = READ_ONCE(from->dead);
 		cmd->frames = softib_region_frames(region);
 		cmd->offset = l.wq.offset;
 		cmd->ind_offset = l.ind_offset;
@@ -416,11 +383,11 @@ static int softib_srq_resize(struct softib_srq *srq, u32 wrs,
 		ret = softib_command(dev, VMRI_OP_srq_modify, cmd,
 				     &cmd->handle);
 	}
-	if (!ret)
-		softib_srq_exchange(srq, &l, &region, &wq);
-	if (!srq->user)
-		softib_srq_freeze(srq, false);
-
+	softib_wq_moved(&srq->wq, !ret);
+	if (!ret) {
+		swap(srq->region, region);
+		srq->layout = l;
+	}
 	softib_srq_unprepare(region, &wq);
 	return ret;
 }

@@ -115,8 +115,12 @@ void softib_wq_reap(struct softib_wq *wq)
 /* The same; true when there is no slot for another request. */
 bool softib_wq_full(struct softib_wq *wq)
 {
+	u32 entries = wq->entries;
+
+	if (wq->moves_to)
+		entries = min(entries, wq->moves_to->entries);
 	softib_wq_reap(wq);
-	return wq->frozen || wq->prod - wq->cons >= wq->entries;
+	return wq->prod - wq->cons >= entries;
 }
 
 /**
@@ -268,16 +272,131 @@ int softib_put_sgl(struct softib_wq *wq, struct vmri_sge *direct,
 	return ret;
 }
 
+/* ---- moving ---- */
+
+/* Put a slot into its new place.  The caller holds the lock. */
+static void softib_wq_move_slot(struct softib_wq *wq, u32 index)
+{
+	struct softib_wq *to = wq->moves_to;
+
+	memcpy(softib_wq_slot(to, index), softib_wq_slot(wq, index),
+	       1U << wq->log2_stride);
+	to->ind.end[index & (to->entries - 1)] =
+		wq->ind.end[index & (wq->entries - 1)];
+}
+
+/* The same with indirect entries, whose places are the same there. */
+static void softib_wq_move_indirect(struct softib_wq *wq, u32 from, u32 num)
+{
+	u32 mask = wq->ind.entries - 1;
+
+	for (; num; num--, from++)
+		wq->moves_to->ind.ring[from & mask] = wq->ind.ring[from & mask];
+}
+
+/**
+ * softib_wq_move() - put all that is posted to a queue into another place, too
+ * @wq:		queue of the kernel that is never reset
+ * @to:		the other place, of as many indirect entries
+ *
+ * What is posted from now on is found in both, until softib_wq_moved().  VMRI
+ * may go over from the one to the other at any time.
+ *
+ * Context: may sleep; posters wait for a few entries to be copied at most.
+ * Return: 0, or -EINVAL when not all has room there.
+ */
+int softib_wq_move(struct softib_wq *wq, struct softib_wq *to)
+{
+	u32 i, end;
+
+	spin_lock_irq(&wq->lock);
+	softib_wq_reap(wq);
+	i = wq->cons;
+	end = wq->prod;
+	if (end - i <= to->entries) {
+		to->prod = end;
+		ring_store(&to->hdr->prod, end);
+		wq->moves_to = to;
+	}
+	spin_unlock_irq(&wq->lock);
+	if (!wq->moves_to)
+		return -EINVAL;
+
+	for (; i != end; i++) {
+		spin_lock_irq(&wq->lock);
+		/* It may have been consumed, and its place be another's. */
+		if (wq->prod - i <= to->entries)
+			softib_wq_move_slot(wq, i);
+		spin_unlock_irq(&wq->lock);
+		cond_resched();
+	}
+	for (i = 0; i < wq->ind.entries; i += VMRI_MAX_INDIRECT) {
+		spin_lock_irq(&wq->lock);
+		softib_wq_move_indirect(wq, i, VMRI_MAX_INDIRECT);
+		spin_unlock_irq(&wq->lock);
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * softib_wq_moved() - have a queue in one place only again
+ * @wq:		queue that moved
+ * @there:	VMRI has gone over; else it has not
+ *
+ * The place that is left is in what softib_wq_move() was given.
+ */
+void softib_wq_moved(struct softib_wq *wq, bool there)
+{
+	struct softib_wq *to = wq->moves_to;
+
+	if (!to)
+		return;
+
+	spin_lock_irq(&wq->lock);
+	if (there) {
+		to->ind.prod = wq->ind.prod;
+		to->ind.cons = wq->ind.cons;
+		swap(wq->hdr, to->hdr);
+		swap(wq->slots, to->slots);
+		swap(wq->ind, to->ind);
+		swap(wq->entries, to->entries);
+	}
+	wq->moves_to = NULL;
+	spin_unlock_irq(&wq->lock);
+}
+
+/* ---- showing what was posted ---- */
+
 /* The slot that was just written is the next one. */
 void softib_wq_push(struct softib_wq *wq)
 {
-	wq->ind.end[wq->prod & (wq->entries - 1)] = wq->ind.prod;
+	u32 mask = wq->entries - 1;
+	u32 ind = wq->ind.end[(wq->prod - 1) & mask];
+
+	wq->ind.end[wq->prod & mask] = wq->ind.prod;
+	if (wq->moves_to) {
+		softib_wq_move_slot(wq, wq->prod);
+		softib_wq_move_indirect(wq, ind, wq->ind.prod - ind);
+	}
 	wq->prod++;
 }
 
-/* Show VMRI all slots that were pushed, before asking whether it looks. */
+/*
+ * Show VMRI all slots that were pushed, before asking whether it looks: first
+ * where it is to go, so that it sees there whatever it has seen here.
+ */
 void softib_wq_publish(struct softib_wq *wq)
 {
+	if (wq->moves_to)
+		ring_store(&wq->moves_to->hdr->prod, wq->prod);
 	ring_store(&wq->hdr->prod, wq->prod);
 	ring_fence();
+}
+
+/* Does VMRI wait for what is posted?  Asked after softib_wq_publish(). */
+bool softib_wq_awaited(const struct softib_wq *wq)
+{
+	return READ_ONCE(wq->hdr->wait) ||
+	       (wq->moves_to && READ_ONCE(wq->moves_to->hdr->wait));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vmri_kverbs: queues: their limits, sizes, events; shared ones. */
 #include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
 
 #include "kverbs.h"
 
@@ -165,12 +167,99 @@ static void send_to_srq(struct table *t, struct end *from, struct end *to)
 	expect("receives of an SRQ are filled in order", i, n);
 }
 
+/*
+ * A thread that posts while the queue moves, every other time with more pages than
+ * an entry has room for in its slot.
+ */
+#define CROWD		40
+#define CROWD_BYTES	(4 * PAGE_SIZE)
+
+struct poster {
+	struct table *t;
+	struct ib_srq *srq;
+	u8 *memory;
+	int posted, error;
+	struct completion done;
+};
+
+static int post_meanwhile(void *data)
+{
+	struct poster *p = data;
+
+	for (; p->posted < CROWD && !p->error; p->posted++) {
+		struct ib_sge sge = {
+			.addr = (uintptr_t)p->memory + p->posted * CROWD_BYTES,
+			.length = p->posted & 1 ? CROWD_BYTES : PAGE_SIZE,
+			.lkey = p->t->pd->local_dma_lkey,
+		};
+		struct ib_recv_wr wr = {
+			.wr_id = p->posted,
+			.sg_list = &sge,
+			.num_sge = 1,
+		};
+
+		p->error = ib_post_srq_recv(p->srq, &wr, NULL);
+		usleep_range(500, 2000);
+	}
+	complete(&p->done);
+	return 0;
+}
+
+static int resize_meanwhile(struct poster *p)
+{
+	struct ib_srq_attr attr = { .max_wr = 64 };
+	int moves = 0, ret = 0;
+
+	while (!ret && !try_wait_for_completion(&p->done)) {
+		attr.max_wr ^= 64 ^ 512;
+		ret = ib_modify_srq(p->srq, &attr, IB_SRQ_MAX_WR);
+		moves++;
+	}
+	expect("an SRQ moves under posts", ret, 0);
+	if (ret)
+		wait_for_completion(&p->done);
+	return moves;
+}
+
+static void post_while_it_moves(struct table *t, struct ib_srq *srq,
+				struct end *from, struct end *to)
+{
+	struct ib_srq_attr roomy = { .max_wr = 64 };
+	struct poster p = { .t = t, .srq = srq };
+	struct task_struct *task;
+	struct ib_wc wc;
+	int i = 0;
+
+	init_completion(&p.done);
+	p.memory = kvzalloc(CROWD * CROWD_BYTES, GFP_KERNEL);
+	expect("memory for receives", !p.memory, 0);
+	if (!p.memory)
+		return;
+	expect("an SRQ with room for them",
+	       ib_modify_srq(srq, &roomy, IB_SRQ_MAX_WR), 0);
+	task = kthread_run(post_meanwhile, &p, "kverbs");
+	expect("a thread that posts", PTR_ERR_OR_ZERO(task), 0);
+	if (!IS_ERR(task)) {
+		expect("more than once", resize_meanwhile(&p) > 1, true);
+		expect("all could be posted", p.error, 0);
+		for (i = 0; i < p.posted && !send_page(t, from, i + 1); i++) {
+			if (!next_wc(to, &wc) || wc.status || wc.wr_id != i ||
+			    memchr_inv(p.memory + i * CROWD_BYTES, i + 1,
+				       PAGE_SIZE))
+				break;
+		}
+		expect("each gets its message", i, CROWD);
+	}
+	kvfree(p.memory);
+}
+
 static void use_srq(struct table *t, struct ib_srq *srq, struct end *from,
 		    struct end *to)
 {
 	struct ib_srq_attr attr = { .max_wr = 64, .srq_limit = SRQ_LIMIT };
 	struct ib_qp_attr err = { .qp_state = IB_QPS_ERR };
 
+	post_while_it_moves(t, srq, from, to);
 	expect("receives are posted to an SRQ", post_shared(t, srq), 0);
 	expect("an SRQ grows with what is posted",
 	       ib_modify_srq(srq, &attr, IB_SRQ_MAX_WR), 0);
