@@ -85,6 +85,18 @@ static struct ibv_wc wait_one(struct end *end, struct ibv_cq *cq)
 	return wc;
 }
 
+struct ibv_send_wr bench_empty_write(const struct bench *t)
+{
+	return (struct ibv_send_wr) {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)t->bmem,
+			.rkey = t->bmr->rkey,
+		},
+	};
+}
+
 struct ibv_wc bench_post(struct end *end, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad_wr;

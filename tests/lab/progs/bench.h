@@ -32,6 +32,9 @@ struct ibv_mr *bench_reg(struct ibv_pd *pd, void *mem, size_t bytes,
 			 int access);
 void bench_dereg(struct ibv_mr *mr);
 
+/* A WRITE of nothing, signalled, from a to b's memory; it completes by itself. */
+struct ibv_send_wr bench_empty_write(const struct bench *t);
+
 /* Post a request, signalled, and wait for its end. */
 struct ibv_wc bench_post(struct end *end, struct ibv_send_wr *wr);
 /* The next completion of a receive. */

@@ -15,14 +15,7 @@
 /* Post `nr` empty WRITEs with the next numbers; they complete by themselves. */
 static void post_many(struct bench *t, uint64_t *next, int nr)
 {
-	struct ibv_send_wr *bad_wr, wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {
-			.remote_addr = (uintptr_t)t->bmem,
-			.rkey = t->bmr->rkey,
-		},
-	};
+	struct ibv_send_wr *bad_wr, wr = bench_empty_write(t);
 	int ret;
 
 	while (nr--) {

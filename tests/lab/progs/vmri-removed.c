@@ -19,14 +19,7 @@
 /* Work until that fails; how many requests have not been completed then. */
 static int work(struct bench *t, int *why)
 {
-	struct ibv_send_wr *bad_wr, wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {
-			.remote_addr = (uintptr_t)t->bmem,
-			.rkey = t->bmr->rkey,
-		},
-	};
+	struct ibv_send_wr *bad_wr, wr = bench_empty_write(t);
 	int owed = 0, n = 0;
 	struct ibv_wc wc;
 
