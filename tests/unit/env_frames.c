@@ -6,6 +6,9 @@
 #define _GNU_SOURCE
 #include "env_private.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,6 +19,8 @@
 #define FRAME_BASE      0x4000000ULL
 #define MAX_MAPS        8
 #define MAX_WRITTEN     512
+#define WINDOWS         2048
+#define WINDOW          (2 * PAGE_SIZE)     /* a page, and a guard behind it */
 
 struct frame {
     struct domain *owner;       /* NULL: free */
@@ -41,7 +46,15 @@ static bool one_frame;
 static struct env_hook map_hook;
 
 static __thread struct mapping maps[MAX_MAPS];
-static __thread uint8_t *window;    /* a page for each of maps, and a guard */
+/*
+ * Where this thread sees frames one by one.  A window stays where it is once
+ * it is closed, out of reach, since the same frame is often mapped again.
+ */
+static __thread uint8_t *windows;
+static __thread struct {
+    uint64_t frame;             /* 0: none yet */
+    bool open;
+} seen[WINDOWS];
 static __thread uint64_t written[MAX_WRITTEN];
 static __thread unsigned int nr_written;
 static pthread_key_t window_key;
@@ -68,15 +81,30 @@ static void show(void *at, uint32_t index, size_t nr)
               MAP_SHARED | MAP_FIXED, memfd, (off_t)index * PAGE_SIZE);
 }
 
-static void hide(void *at, size_t nr)
+/*
+ * Make a page of a window one that may be used, or must not be: the address
+ * sanitizer needs no help of the kernel, which takes far longer.
+ */
+static void permit(void *page, bool use)
 {
-    must_mmap(at, nr * PAGE_SIZE, PROT_NONE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+#ifdef __SANITIZE_ADDRESS__
+    if ( use )
+        ASAN_UNPOISON_MEMORY_REGION(page, PAGE_SIZE);
+    else
+        ASAN_POISON_MEMORY_REGION(page, PAGE_SIZE);
+#else
+    if ( mprotect(page, PAGE_SIZE, use ? PROT_READ | PROT_WRITE : PROT_NONE) )
+        env_panic("cannot protect a window");
+#endif
 }
 
-static void window_free(void *p)
+static void windows_free(void *p)
 {
-    munmap(p, MAX_MAPS * 2 * PAGE_SIZE);
+    unsigned int i;
+
+    for ( i = 0; i < WINDOWS; i++ )
+        permit((uint8_t *)p + i * WINDOW, true);
+    munmap(p, WINDOWS * WINDOW);
 }
 
 /* ---- begin and end ---- */
@@ -89,7 +117,7 @@ void env_frames_begin(void)
     {
         memfd = memfd_create("frames", MFD_CLOEXEC);
         direct = reserve(bytes);
-        pthread_key_create(&window_key, window_free);
+        pthread_key_create(&window_key, windows_free);
     }
     if ( ftruncate(memfd, 0) || ftruncate(memfd, (off_t)bytes) )
         env_panic("cannot size the machine's memory");
@@ -365,6 +393,41 @@ void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data)
     env_hook_set(&map_hook, nth, fn, data);
 }
 
+/* A closed window that shows the frame. */
+static void *window_open(env_frame_t frame)
+{
+    unsigned int i = frame % WINDOWS;
+    uint8_t *page;
+
+    if ( !windows )
+    {
+        windows = reserve(WINDOWS * WINDOW);
+        pthread_setspecific(window_key, windows);
+    }
+    while ( seen[i].open )
+        i = (i + 1) % WINDOWS;
+
+    page = windows + i * WINDOW;
+    permit(page, true);
+    if ( seen[i].frame != frame )
+        show(page, (uint32_t)(frame - FRAME_BASE), 1);
+    seen[i].frame = frame;
+    seen[i].open = true;
+
+    return page;
+}
+
+static void window_close(uint8_t *page)
+{
+    seen[(size_t)(page - windows) / WINDOW].open = false;
+    permit(page, false);
+}
+
+static bool in_window(const uint8_t *page)
+{
+    return windows && page >= windows && page < windows + WINDOWS * WINDOW;
+}
+
 void *env_map(env_frame_t frame)
 {
     unsigned int i;
@@ -380,18 +443,8 @@ void *env_map(env_frame_t frame)
     if ( i == MAX_MAPS )
         env_panic("more than %d frames mapped", MAX_MAPS);
 
-    if ( !one_frame )
-        maps[i].at = direct + (frame - FRAME_BASE) * PAGE_SIZE;
-    else
-    {
-        if ( !window )
-        {
-            window = reserve(MAX_MAPS * 2 * PAGE_SIZE);
-            pthread_setspecific(window_key, window);
-        }
-        maps[i].at = window + i * 2 * PAGE_SIZE;
-        show(maps[i].at, (uint32_t)(frame - FRAME_BASE), 1);
-    }
+    maps[i].at = one_frame ? window_open(frame)
+                           : direct + (frame - FRAME_BASE) * PAGE_SIZE;
     maps[i].frame = frame;
     return maps[i].at;
 }
@@ -405,8 +458,8 @@ void env_unmap(const void *p)
     for ( i = 0; i < MAX_MAPS; i++ )
         if ( maps[i].at == page )
         {
-            if ( one_frame )
-                hide(page, 1);
+            if ( in_window(page) )
+                window_close(page);
             maps[i].at = NULL;
             return;
         }
@@ -484,6 +537,11 @@ static void note_write(const void *to, size_t n)
         note_written(first + i);
 }
 
+static bool overlap(const void *a, const void *b, size_t n)
+{
+    return (uintptr_t)a - (uintptr_t)b < n || (uintptr_t)b - (uintptr_t)a < n;
+}
+
 void *env_memcpy(void *to, const void *from, size_t n)
 {
     bool to_frame = n && mapped_frame(to), from_frame = n && mapped_frame(from);
@@ -494,9 +552,12 @@ void *env_memcpy(void *to, const void *from, size_t n)
         env_add(&env_stats.staged, n);
     if ( to_frame )
         note_write(to, n);
-    /* A guest may have its memory copied over itself; Xen's does no harm. */
-    return to_frame && from_frame ? memmove(to, from, n)
-                                  : env_raw_memcpy(to, from, n);
+    /*
+     * A guest may have its memory copied over itself; Xen's does no harm.  Not
+     * always by memmove, which ASan does byte by byte.
+     */
+    return to_frame && from_frame && overlap(to, from, n)
+               ? memmove(to, from, n) : env_raw_memcpy(to, from, n);
 }
 
 /* Eight bytes that are about to change, all at once. */

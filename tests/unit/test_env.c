@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The fake environment itself: it must see what VMRI must not do. */
+#define _GNU_SOURCE
 #include "guest.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 static void locks_init(env_lock_t *dev, env_lock_t *qp)
 {
@@ -133,6 +139,39 @@ TEST(env_no_more_than_eight_maps)
     CHECK(EXPECT_PANIC(env_unmap(p[0])));
     env_test_enter(NULL);
     CHECK(EXPECT_PANIC(env_map(frame)));
+    env_frame_put(frame, false);
+    env_test_enter(before);
+}
+
+static bool in_reach(const uint8_t *p)
+{
+    uint8_t byte;
+    struct iovec to = { &byte, 1 }, from = { (void *)(uintptr_t)p, 1 };
+
+#ifdef __SANITIZE_ADDRESS__
+    if ( __asan_address_is_poisoned(p) )
+        return false;
+#endif
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+TEST(env_maps_are_out_of_reach_once_undone)
+{
+    struct domain *d = env_test_domain(1);
+    struct domain *before = env_test_enter(d);
+    env_frame_t frame;
+    unsigned int i;
+    uint8_t *p;
+
+    CHECK_EQ(env_frame_get(d, env_test_pages(d, 1, false), false, &frame), 0);
+    for ( i = 0; i < 2; i++ )
+    {
+        p = env_map(frame);
+        CHECK(in_reach(p) && in_reach(p + PAGE_SIZE - 1));
+        CHECK(!in_reach(p - 1) && !in_reach(p + PAGE_SIZE));
+        env_unmap(p);
+        CHECK(!in_reach(p) && !in_reach(p + PAGE_SIZE - 1));
+    }
     env_frame_put(frame, false);
     env_test_enter(before);
 }

@@ -406,26 +406,35 @@ TEST(mcg_limits)
     CHECK_EQ(group_join(g, &arg), 0);
 }
 
-/* All MLIDs of a fabric, and then none is left. */
+/*
+ * All MLIDs of a fabric, and then none is left.  Of several guests, since each
+ * join looks through what its device has joined.
+ */
 TEST(mcg_mlids_run_out)
 {
-    struct guest *g = guest_new(1);
-    struct vmri_domain *vd = *env_domain_state(g->domain);
+    struct guest *g[4];
     struct vmri_mcg arg;
     unsigned int i;
 
-    vd->limit[VMRI_RES_MCG] = 2 * VMRI_MLIDS;
+    for ( i = 0; i < 4; i++ )
+    {
+        g[i] = guest_new(1 + i);
+        (*env_domain_state(g[i]->domain))->limit[VMRI_RES_MCG] = VMRI_MLIDS;
+    }
     for ( i = 0; i < VMRI_MLIDS; i++ )
     {
         arg = group_new_arg(i, (uint16_t)(VMRI_MLID_MIN + i));
-        CHECK_EQ(group_join(g, &arg), 0);
+        CHECK_EQ(group_join(g[i % 4], &arg), 0);
     }
     arg = group_new_arg(VMRI_MLIDS, 0);
-    CHECK_EQ(group_join(g, &arg), -ENOSPC);
-    CHECK_EQ(usage(1, VMRI_RES_MCG), VMRI_MLIDS);
+    for ( i = 0; i < 4; i++ )
+    {
+        CHECK_EQ(group_join(g[i], &arg), -ENOSPC);
+        CHECK_EQ(usage(1 + i, VMRI_RES_MCG), (VMRI_MLIDS + 3 - i) / 4);
+    }
     arg = group_arg(77, 0);
-    CHECK_EQ(group_leave(g, &arg), 0);
+    CHECK_EQ(group_leave(g[77 % 4], &arg), 0);
     arg = group_new_arg(VMRI_MLIDS, 0);
-    CHECK_EQ(group_join(g, &arg), 0);
+    CHECK_EQ(group_join(g[0], &arg), 0);
     CHECK_EQ(arg.mlid, VMRI_MLID_MIN + 77);
 }
