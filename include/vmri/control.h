@@ -179,6 +179,17 @@ VMRI_ASSERT_SIZE(vmri_ctl_attach, 32);
 #define VMRI_ATTACH_CREATED	0x1U
 
 /*
+ * Its driver manages the fabric for a subnet manager in the same domain, which has
+ * to be dom0 to do so.  While it says that one runs (IsSM in its capabilities),
+ * ports of new devices are in state INIT.  When it is detached, the ports whose
+ * SM it was have themselves for it again, those that were not active yet are,
+ * and their guests are told to register again.
+ * -EBUSY: the fabric has a manager; -ENOSPC: more than VMRI_MANAGED_MAX devices.
+ */
+#define VMRI_ATTACH_SM		0x2U
+#define VMRI_MANAGED_MAX	254	/* ports that a switch can have */
+
+/*
  * Take it away again, whatever the guest does with it: its objects are
  * destroyed, its peers see it gone.  A guest that has it in use is told by a
  * VMRI_EVENT_DEVICE_FATAL before anything of that.  -ENODEV: there is none.
@@ -267,7 +278,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_stats, 648);
  * PORT_ERR when the port ceases to be active, PORT_ACTIVE when it becomes so,
  * LID_CHANGE, SM_CHANGE, PKEY_CHANGE, GID_CHANGE, and with REREGISTER a
  * CLIENT_REREGISTER.  While the port is not active no packet comes in or goes
- * out, not even to itself.
+ * out, not even to itself.  A port that gets another SM leaves the multicast
+ * groups that it has joined, of which that one knows nothing.
  * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: an unknown
  * bit or a value out of range; -EEXIST: the fabric has a device with this LID;
  * -ENOMEM.  Nothing changes then.

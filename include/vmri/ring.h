@@ -108,6 +108,7 @@ VMRI_ASSERT_SIZE(vmri_event, 16);
 #define VMRI_EVENT_SM_CHANGE		21
 #define VMRI_EVENT_CLIENT_REREGISTER	22
 #define VMRI_EVENT_GID_CHANGE		23
+#define VMRI_EVENT_FABRIC		24	/* see VMRI_OP_fabric_watch */
 
 /* A scatter/gather entry. */
 struct vmri_sge {

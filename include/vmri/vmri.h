@@ -74,6 +74,7 @@
 #define VMRI_OP_mcg_detach	0x0803	/* struct vmri_mcg_qp */
 #define VMRI_OP_mcg_query	0x0804	/* struct vmri_mcg_query */
 #define VMRI_OP_port_query	0x0900	/* struct vmri_port_query */
+#define VMRI_OP_fabric_watch	0x0901	/* no args */
 /* Privileged from here on, see control.h. */
 #define VMRI_OP_control		0x8000
 
@@ -170,11 +171,15 @@ struct vmri_dev_attr {
 	uint32_t max_fast_frames;	/* of a fast MR */
 	uint32_t max_mcg;		/* groups that the device may be in */
 	uint32_t max_mcg_qp;		/* QPs that it may attach, all groups together */
-	uint32_t reserved0;
+	uint32_t flags;			/* VMRI_DEVF_* */
 	uint64_t clock;			/* now, on the clock of the timestamps */
 	uint16_t pkeys[VMRI_MAX_PKEYS];	/* 0: an entry without partition */
 };
 VMRI_ASSERT_SIZE(vmri_dev_attr, 216);
+
+/* Its driver manages the fabric, by commands of dom0 (control.h). */
+#define VMRI_DEVF_SM		0x1U
+
 #define VMRI_PORT_DOWN		1
 #define VMRI_PORT_INIT		2
 #define VMRI_PORT_ARMED		3
@@ -225,6 +230,13 @@ struct vmri_port_query {
 	uint8_t node_desc[64];
 };
 VMRI_ASSERT_SIZE(vmri_port_query, 152);
+
+/*
+ * VMRI_OP_fabric_watch: raise VMRI_EVENT_FABRIC once, when next a port of the
+ * caller's fabric comes, goes or changes, or a multicast group gets its first
+ * member or loses its last.  What has changed is found by queries: who watches
+ * before it looks misses nothing.  -ENODEV: the device is not in use.
+ */
 
 /*
  * VMRI_OP_dev_destroy destroys all objects of the device, in any state, in

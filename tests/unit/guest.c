@@ -54,10 +54,13 @@ static uint32_t ring_pages(unsigned int log2, size_t entry)
 
 /* ---- event queues ---- */
 
-long try_eq(struct guest *g, unsigned int log2, struct guest_eq **eq)
+static long eq_create(struct guest *g, unsigned int log2, uint8_t flags,
+                      struct guest_eq **eq)
 {
     uint32_t nr = ring_pages(log2, sizeof(struct vmri_event));
-    struct vmri_eq_create arg = { .log2_entries = (uint8_t)log2 };
+    struct vmri_eq_create arg = {
+        .log2_entries = (uint8_t)log2, .flags = flags,
+    };
     struct guest_eq *e = calloc(1, sizeof(*e));
     long rc;
 
@@ -72,6 +75,16 @@ long try_eq(struct guest *g, unsigned int log2, struct guest_eq **eq)
     e->port = arg.port;
     *eq = e;
     return rc;
+}
+
+long try_eq(struct guest *g, unsigned int log2, struct guest_eq **eq)
+{
+    return eq_create(g, log2, 0, eq);
+}
+
+long try_port_eq(struct guest *g, struct guest_eq **eq)
+{
+    return eq_create(g, 4, VMRI_EQF_PORT, eq);
 }
 
 struct guest_eq *guest_eq(struct guest *g, unsigned int log2)

@@ -131,6 +131,8 @@ void guest_frames(struct vmri_frames *f, uint64_t *list, uint64_t gfn,
                   uint32_t nr);
 
 long try_eq(struct guest *g, unsigned int log2, struct guest_eq **eq);
+/* One that gets the port's events, too. */
+long try_port_eq(struct guest *g, struct guest_eq **eq);
 struct guest_eq *guest_eq(struct guest *g, unsigned int log2);
 bool eq_poll(struct guest_eq *eq, struct vmri_event *ev);
 long eq_destroy(struct guest_eq *eq);

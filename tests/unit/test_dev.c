@@ -77,7 +77,7 @@ TEST(dev_bad_attachments)
         { { .domid = 1, .fabric = VMRI_FABRIC_MAX + 1 }, -EINVAL },
         { { .domid = 1, .lid = VMRI_LID_MAX + 1 }, -EINVAL },
         { { .domid = 1, .lid = 0xffff }, -EINVAL },
-        { { .domid = 1, .flags = VMRI_ATTACH_CREATED << 1 }, -EINVAL },
+        { { .domid = 1, .flags = VMRI_ATTACH_SM << 1 }, -EINVAL },
         { { .domid = 1, .flags = VMRI_ATTACH_CREATED, .fabric = 99 }, -ENOENT },
         { { .domid = 1, .reserved = 1 }, -EINVAL },
     };
@@ -188,6 +188,7 @@ static const uint16_t all_commands[] = {
     VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_mcg_query,
     VMRI_OP_dev_describe, VMRI_OP_port_query, VMRI_OP_doorbell,
+    VMRI_OP_fabric_watch,
 };
 
 TEST(dev_commands_without_device)
@@ -231,6 +232,7 @@ TEST(dev_unknown_commands_and_addresses)
     before = env_test_enter(g->domain);
     for ( i = 0; i < ARRAY_SIZE(all_commands); i++ )
         if ( all_commands[i] != VMRI_OP_dev_destroy &&
+             all_commands[i] != VMRI_OP_fabric_watch &&
              all_commands[i] != VMRI_OP_schedule &&
              all_commands[i] != VMRI_OP_srq_schedule &&
              all_commands[i] != VMRI_OP_doorbell )

@@ -289,3 +289,202 @@ TEST(subnet_group_of_another_partition)
     again = group_new_arg(1, 0);
     CHECK_EQ(group_join(a, &again), -EPERM);
 }
+
+/* ---- changes ---- */
+
+/* One that sees its port's events. */
+static struct guest *guest_new_watching(unsigned int domid)
+{
+    struct guest *g = guest_new(domid);
+
+    CHECK_EQ(try_port_eq(g, &g->eq[1]), 0);
+    return g;
+}
+
+static void watch(struct guest *g)
+{
+    guest_serve(g);
+    g->events[VMRI_EVENT_FABRIC] = 0;
+    CHECK_EQ(guest_call(g, VMRI_OP_fabric_watch, NULL, 0), 0);
+}
+
+/* Whether it was told since. */
+static bool noticed(struct guest *g)
+{
+    guest_serve(g);
+    CHECK(g->events[VMRI_EVENT_FABRIC] <= 1);
+    return g->events[VMRI_EVENT_FABRIC];
+}
+
+static long set_port(struct guest *g, struct vmri_ctl_port *arg)
+{
+    arg->domid = env_domid(g->domain);
+    arg->dev_id = g->dev;
+    return dom0_call(VMRI_OP_ctl_port, arg, sizeof(*arg));
+}
+
+TEST(subnet_tells_once_who_watches)
+{
+    struct guest *a = guest_new_watching(1), *b;
+    struct vmri_ctl_port port = { .mask = VMRI_PORTA_STATE, .state = 1 };
+    struct vmri_mcg group = group_new_arg(1, 0), more;
+
+    watch(a);
+    CHECK(!noticed(a));
+    b = guest_new(2);
+    CHECK(noticed(a));
+
+    /* Once. */
+    CHECK_EQ(set_port(b, &port), 0);
+    CHECK(noticed(a));
+    watch(a);
+    port.mask = 0;
+    CHECK_EQ(set_port(b, &port), 0);
+    CHECK(!noticed(a));
+    port = (struct vmri_ctl_port){ .mask = VMRI_PORTA_STATE, .state = 4 };
+    CHECK_EQ(set_port(b, &port), 0);
+    CHECK(noticed(a));
+
+    /* The first member and the last, not those between. */
+    watch(a);
+    CHECK_EQ(group_join(b, &group), 0);
+    CHECK(noticed(a));
+    watch(a);
+    more = group_arg(1, 0);
+    more.join = VMRI_JOIN_NON;
+    CHECK_EQ(group_join(b, &more), 0);
+    more = group_arg(1, 0);
+    CHECK_EQ(group_leave(b, &more), 0);
+    CHECK(!noticed(a));
+    more.join = VMRI_JOIN_NON;
+    CHECK_EQ(group_leave(b, &more), 0);
+    CHECK(noticed(a));
+
+    watch(a);
+    CHECK_EQ(dom0_detach(2, b->dev), 0);
+    CHECK(noticed(a));
+}
+
+TEST(subnet_of_others_is_not_watched)
+{
+    struct guest *a = guest_new_watching(1);
+    uint32_t dev = VMRI_DEV_ANY;
+    uint16_t lid = 0;
+
+    watch(a);
+    guest_bare(2);
+    CHECK_EQ(dom0_attach(2, GUEST_FABRIC + 1, &dev, &lid), 0);
+    CHECK(!noticed(a));
+
+    CHECK_EQ(guest_call(a, VMRI_OP_dev_destroy, NULL, 0), 0);
+    CHECK_EQ(guest_call(a, VMRI_OP_fabric_watch, NULL, 0), -ENODEV);
+    dev = VMRI_DEV_ANY;
+    lid = 0;
+    CHECK_EQ(dom0_attach(2, GUEST_FABRIC, &dev, &lid), 0);
+}
+
+/* ---- a manager ---- */
+
+static long attach_manager(unsigned int domid, uint32_t fabric)
+{
+    struct vmri_ctl_attach arg = {
+        .domid = domid, .dev_id = VMRI_DEV_ANY, .fabric = fabric,
+        .flags = VMRI_ATTACH_SM,
+    };
+
+    return dom0_call(VMRI_OP_ctl_attach, &arg, sizeof(arg));
+}
+
+/* The manager, in use, on the guests' fabric. */
+static struct guest *manager_new(unsigned int domid)
+{
+    struct guest *g = guest_bare(domid);
+
+    CHECK_EQ(attach_manager(domid, GUEST_FABRIC), 0);
+    guest_start(g);
+    CHECK_EQ(g->attr.flags, VMRI_DEVF_SM);
+    return g;
+}
+
+TEST(subnet_has_one_manager)
+{
+    struct guest *a = guest_new(1), *sm = manager_new(2);
+
+    CHECK_EQ(a->attr.flags, 0);
+    guest_bare(3);
+    CHECK_EQ(attach_manager(3, GUEST_FABRIC), -EBUSY);
+    CHECK_EQ(attach_manager(3, GUEST_FABRIC + 1), 0);
+    CHECK_EQ(dom0_detach(2, sm->dev), 0);
+    CHECK_EQ(attach_manager(3, GUEST_FABRIC), 0);
+}
+
+TEST(subnet_with_a_manager_is_no_larger_than_a_switch)
+{
+    uint32_t dev;
+    uint16_t lid;
+    unsigned int i;
+
+    for ( i = 0; i < VMRI_MANAGED_MAX; i++ )
+    {
+        if ( i % VMRI_MAX_DEVS == 0 )
+            guest_bare(1 + i / VMRI_MAX_DEVS);
+        dev = VMRI_DEV_ANY;
+        lid = 0;
+        CHECK_EQ(dom0_attach(1 + i / VMRI_MAX_DEVS, GUEST_FABRIC, &dev, &lid),
+                 0);
+    }
+    CHECK_EQ(attach_manager(4, GUEST_FABRIC), -ENOSPC);
+    CHECK_EQ(dom0_detach(1, 0), 0);
+    CHECK_EQ(attach_manager(4, GUEST_FABRIC), 0);
+    dev = VMRI_DEV_ANY;
+    lid = 0;
+    CHECK_EQ(dom0_attach(1, GUEST_FABRIC, &dev, &lid), -ENOSPC);
+    CHECK_EQ(dom0_attach(1, GUEST_FABRIC + 1, &dev, &lid), 0);
+}
+
+TEST(subnet_ports_wait_for_a_manager_that_runs)
+{
+    struct guest *sm = manager_new(1), *a = guest_new(2), *b, *c;
+    struct vmri_ctl_port port = { .mask = VMRI_PORTA_SM_LID };
+    struct vmri_dev_attr attr;
+
+    CHECK_EQ(a->attr.port_state, VMRI_PORT_ACTIVE);
+    CHECK_EQ(describe(sm, "manager", 0x2), 0);
+    b = guest_new(3);
+    CHECK_EQ(b->attr.port_state, VMRI_PORT_INIT);
+    CHECK_EQ(describe(sm, "manager", 0), 0);
+    c = guest_new(4);
+    CHECK_EQ(c->attr.port_state, VMRI_PORT_ACTIVE);
+
+    /* What it leaves behind is as without one; another's ports stay. */
+    port.sm_lid = sm->lid;
+    CHECK_EQ(set_port(a, &port), 0);
+    port.sm_lid = 0x1234;
+    CHECK_EQ(set_port(c, &port), 0);
+    CHECK_EQ(dom0_detach(1, sm->dev), 0);
+    CHECK_EQ(guest_call(a, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
+    CHECK_EQ(attr.sm_lid, a->lid);
+    CHECK_EQ(guest_call(b, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
+    CHECK_EQ(attr.port_state, VMRI_PORT_ACTIVE);
+    CHECK_EQ(attr.sm_lid, b->lid);
+    CHECK_EQ(guest_call(c, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
+    CHECK_EQ(attr.sm_lid, 0x1234);
+}
+
+TEST(subnet_groups_are_left_for_another_manager)
+{
+    struct guest *a = guest_new(1), *b = guest_new(2);
+    struct vmri_ctl_port port = { .mask = VMRI_PORTA_SM_LID, .sm_lid = 9 };
+    struct vmri_mcg one = group_new_arg(1, 0), two = group_new_arg(2, 0);
+    struct vmri_mcg_query q;
+
+    CHECK_EQ(group_join(a, &one), 0);
+    CHECK_EQ(group_join(a, &two), 0);
+    two = group_arg(2, 0);
+    CHECK_EQ(group_join(b, &two), 0);
+    CHECK_EQ(set_port(a, &port), 0);
+    CHECK_EQ(query_group(b, &one, VMRI_MCG_BY_MGID, 0, &q), -ENOENT);
+    CHECK_EQ(query_group(b, &two, VMRI_MCG_BY_MGID, 0, &q), 0);
+    CHECK_EQ(q.group.members, 1);
+    CHECK_EQ(q.group.joined, VMRI_JOIN_FULL);
+}

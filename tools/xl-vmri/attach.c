@@ -50,9 +50,13 @@ static void report_attach(const struct vmri_ctl_attach *attach, int rc)
     case EEXIST:
         report_conflict(attach);
         break;
+    case EBUSY:
+        report("fabric %u has a device with sm=1 already", attach->fabric);
+        break;
     case ENOSPC:
-        report("%s can have no more devices, or fabric %u no more LIDs",
-               domain_text(attach->domid), attach->fabric);
+        report("%s can have no more devices, or fabric %u, which with a device "
+               "with sm=1 has room for %d", domain_text(attach->domid),
+               attach->fabric, VMRI_MANAGED_MAX);
         break;
     default:
         report("cannot attach to %s: %s", domain_text(attach->domid),
@@ -95,7 +99,8 @@ int cmd_attach(const struct options *opt, int argc, char **argv)
         return RC_FAILURE;
     attach.fabric = fabric.fabric;
     /* One that had a name must not be made anew without it. */
-    attach.flags = *fabric.name ? VMRI_ATTACH_CREATED : 0;
+    if (*fabric.name)
+        attach.flags |= VMRI_ATTACH_CREATED;
 
     rc = call_attach(&attach);
     if (rc) {

@@ -9,9 +9,9 @@
 static const struct command commands[] = {
     {
         .name = "attach",
-        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N] [group=N]",
+        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N] [group=N] [sm=1]",
         .help = "give a domain a device; numbers left out are chosen",
-        .min_args = 1, .max_args = 6,
+        .min_args = 1, .max_args = 7,
         .run = cmd_attach,
     },
     {

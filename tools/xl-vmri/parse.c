@@ -152,9 +152,10 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
         { "id", 0, VMRI_MAX_DEVS - 1 },
         { "group", 1, UINT32_MAX },
         { "guid", 0, 0 },
+        { "sm", 0, 1 },
         { "fabric", 0, 0 },
     };
-    enum { LID, ID, GROUP, GUID, FABRIC };
+    enum { LID, ID, GROUP, GUID, SM, FABRIC };
     bool seen[ARRAY_SIZE(keys)] = { false };
     uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
     int i;
@@ -171,7 +172,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                 break;
         if (k == ARRAY_SIZE(keys)) {
             report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N, "
-                   "group=N", argv[i]);
+                   "group=N, sm=1", argv[i]);
             return false;
         }
         if (seen[k]) {
@@ -194,6 +195,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
     attach->dev_id = values[ID];
     attach->guid = values[GUID];
     attach->group = values[GROUP];
+    attach->flags = values[SM] ? VMRI_ATTACH_SM : 0;
     return true;
 }
 

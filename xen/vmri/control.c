@@ -26,8 +26,9 @@ static long ctl_attach(uint64_t guest)
     if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
         return -EFAULT;
 
-    if ( (arg.flags & ~VMRI_ATTACH_CREATED) || arg.reserved ||
-         arg.fabric > VMRI_FABRIC_MAX || arg.lid > VMRI_LID_MAX ||
+    if ( (arg.flags & ~(VMRI_ATTACH_CREATED | VMRI_ATTACH_SM)) ||
+         arg.reserved || arg.fabric > VMRI_FABRIC_MAX ||
+         arg.lid > VMRI_LID_MAX ||
          (arg.dev_id >= VMRI_MAX_DEVS && arg.dev_id != VMRI_DEV_ANY) )
         return -EINVAL;
 

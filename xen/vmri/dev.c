@@ -61,7 +61,7 @@ uint64_t vmri_dev_bytes(struct vmri_dev *dev)
 }
 
 /* A device without number and place, charged to the domain. */
-static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
+static int dev_alloc(struct vmri_domain *vd, bool sm, struct vmri_dev **out)
 {
     struct vmri_dev *dev;
     struct vmri_table *t;
@@ -79,10 +79,12 @@ static int dev_alloc(struct vmri_domain *vd, struct vmri_dev **out)
 
     dev->domain = vd->domain;
     dev->owner = vd;
+    dev->sm = sm;
     env_lock_init(&dev->lock, LEVEL_DEV);
     INIT_LIST_HEAD(&dev->pending_mrs);
     INIT_LIST_HEAD(&dev->pending_regions);
     INIT_LIST_HEAD(&dev->memberships);
+    INIT_LIST_HEAD(&dev->watching);
     INIT_LIST_HEAD(&dev->mws);
     for ( kind = 0; kind < VMRI_RES_NR; kind++ )
         if ( (t = vmri_dev_table(dev, kind)) != NULL )
@@ -160,7 +162,7 @@ static int attach(struct domain *d, struct vmri_ctl_attach *arg)
     if ( !vd )
         return -ENOMEM;
 
-    ret = dev_alloc(vd, &dev);
+    ret = dev_alloc(vd, arg->flags & VMRI_ATTACH_SM, &dev);
     if ( ret )
         return ret;
 
@@ -200,6 +202,7 @@ int vmri_dev_attach(struct domain *d, struct vmri_ctl_attach *arg)
 static void dev_hide(struct vmri_dev *dev)
 {
     vmri_fabric_remove(dev->fabric, dev);
+    vmri_subnet_leave(dev->fabric, dev);
     vmri_park_fini(&dev->park);
     vmri_table_kill(&dev->owner->devs, dev->id);
     list_add_tail(&dev->dying, &dev->owner->dying);
@@ -438,6 +441,7 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
     if ( !todo )
         return 0;
 
+    vmri_subnet_unwatch(dev);
     ret = close_tables(dev);
     if ( ret )
         return ret;
@@ -508,6 +512,7 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_srq = most(dev, VMRI_RES_SRQ),
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,
+        .flags = dev->sm ? VMRI_DEVF_SM : 0,
     };
     for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
         attr->pkeys[i] = env_load(&dev->port.pkeys[i]);

@@ -45,6 +45,7 @@ static struct vmri_fabric *fabric_make(uint32_t id)
     f->id = id;
     env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
     vmri_routes_init(&f->routes);
+    INIT_LIST_HEAD(&f->watchers);
     for ( i = 0; i < VMRI_MCG_HASH; i++ )
         INIT_LIST_HEAD(&f->mcgs[i]);
     list_add_tail(&f->list, next ? &next->list : &fabrics);
@@ -267,11 +268,17 @@ int vmri_fabric_add(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t want)
     if ( guid_taken(f, dev->guid) )
         return -EEXIST;
 
+    ret = vmri_subnet_admits(f, dev);
+    if ( ret )
+        return ret;
+
     ret = vmri_table_reserve(&f->lids, want ?: VMRI_HANDLE_ANY, &lid);
     if ( ret )
         return ret == -EBUSY ? -EEXIST : ret;
 
+    vmri_subnet_join(f, dev);
     show(f, dev, lid);
+    vmri_subnet_ports_changed(f);
 
     return 0;
 }

@@ -68,6 +68,7 @@ static const struct command {
     { VMRI_OP_mcg_detach, sizeof(struct vmri_mcg_qp), IN },
     { VMRI_OP_mcg_query, sizeof(struct vmri_mcg_query), IN | OUT },
     { VMRI_OP_port_query, sizeof(struct vmri_port_query), IN | OUT },
+    { VMRI_OP_fabric_watch, 0, 0 },
     { VMRI_OP_mr_register, sizeof(struct vmri_mr_register), IN | OUT },
     { VMRI_OP_mr_deregister, sizeof(struct vmri_object), IN },
     { VMRI_OP_mr_reregister, sizeof(struct vmri_mr_reregister), IN | OUT },
@@ -181,6 +182,8 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_mcg_query(dev, &args->mcg_query);
     case VMRI_OP_port_query:
         return vmri_port_query(dev, &args->port_query);
+    case VMRI_OP_fabric_watch:
+        return vmri_subnet_watch(dev);
     case VMRI_OP_mr_register:
         return vmri_mr_register(dev, &args->mr_register, state);
     case VMRI_OP_mr_reregister:

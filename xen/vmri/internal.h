@@ -50,7 +50,7 @@
  *                  their rules, which domains have state.
  *   LEVEL_ROUTE    fabric->routes.lock: which GIDs are on other hosts.
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
- *                  who is in them.  Not for who sends.
+ *                  who is in them; who is to be told.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
  *   LEVEL_TABLE    table->lock: which slots are free.
  *   LEVEL_GROUP    group->lock: the order of a group's attachments.
@@ -299,7 +299,9 @@ struct vmri_fabric {
     struct vmri_routes routes;
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
+    struct vmri_dev *sm;        /* by vmri_control_lock: manages it; or NULL */
     env_lock_t mcg_lock;        /* LEVEL_FABRIC */
+    struct list_head watchers;  /* by mcg_lock: devices, for one event each */
     struct list_head mcgs[VMRI_MCG_HASH];   /* by mcg_lock: groups, by MGID */
 };
 
@@ -345,6 +347,7 @@ struct vmri_dev {
     uint64_t life;
     bool limited;               /* by rates.lock; read without, too */
     struct vmri_slot *slot;     /* in owner->devs */
+    bool sm;                    /* it manages its fabric */
 
     env_lock_t lock;            /* LEVEL_DEV */
     uint16_t lid;               /* by vmri_control_lock; read without, too */
@@ -366,6 +369,7 @@ struct vmri_dev {
     struct list_head pending_regions;   /* by lock: the same (ring.c) */
     uint32_t tickets;                   /* by lock: the last one given out */
     struct list_head memberships;       /* by fabric->mcg_lock */
+    struct list_head watching;  /* by fabric->mcg_lock: in fabric->watchers */
     struct list_head mws;               /* by lock: all windows */
 
     struct list_head dying;     /* by vmri_control_lock: in owner->dying */
@@ -459,6 +463,24 @@ bool vmri_fabric_hold(struct vmri_fabric *f, struct vmri_dev *dev);
  * rules change: neither is asked for each message.
  */
 bool vmri_fabric_joins(struct vmri_qp *qp, const struct vmri_dev *to);
+
+/* subnet.c */
+/* Have the next change of the fabric raise an event, once.  -ENODEV. */
+int vmri_subnet_watch(struct vmri_dev *dev);
+/* No longer; of a device that is being emptied, so that it does not again. */
+void vmri_subnet_unwatch(struct vmri_dev *dev);
+/* Its groups changed; under f->mcg_lock.  And its ports; without. */
+void vmri_subnet_changed(struct vmri_fabric *f);
+void vmri_subnet_ports_changed(struct vmri_fabric *f);
+/*
+ * Under vmri_control_lock: may a device with a place among f->devs join?  0,
+ * -EBUSY or -ENOSPC.  It does, and nobody sees it yet; it leaves, and nobody sees
+ * it any more.
+ */
+int vmri_subnet_admits(const struct vmri_fabric *f,
+                       const struct vmri_dev *dev);
+void vmri_subnet_join(struct vmri_fabric *f, struct vmri_dev *dev);
+void vmri_subnet_leave(struct vmri_fabric *f, struct vmri_dev *dev);
 
 /* domain.c: the life cycle. */
 /*

@@ -321,7 +321,8 @@ static int choose_attributes(const struct vmri_dev *dev,
 }
 
 /* The first member gives the group its attributes, the others get them. */
-static void join(struct vmri_membership *m, struct vmri_mcg *arg)
+static void join(struct vmri_fabric *f, struct vmri_membership *m,
+                 struct vmri_mcg *arg)
 {
     struct vmri_mcg *attr = &m->group->attr;
     const uint8_t create = arg->create, states = arg->join;
@@ -336,8 +337,8 @@ static void join(struct vmri_membership *m, struct vmri_mcg *arg)
         attr->join = 0;
     }
 
-    if ( !m->joined )
-        attr->members++;
+    if ( !m->joined && ++attr->members == 1 )
+        vmri_subnet_changed(f);
     m->joined |= states;
     *arg = *attr;
     arg->create = create;
@@ -364,7 +365,7 @@ int vmri_mcg_create(struct vmri_dev *dev, struct vmri_mcg *arg)
         if ( m->joined & arg->join )
             ret = -EEXIST;
         else
-            join(m, arg);
+            join(f, m, arg);
     }
 
     env_unlock(&f->mcg_lock);
@@ -379,7 +380,8 @@ static void leave(struct vmri_dev *dev, struct vmri_membership *m,
     if ( m->joined )
         return;
 
-    m->group->attr.members--;
+    if ( !--m->group->attr.members )
+        vmri_subnet_changed(dev->fabric);
     membership_put(dev, m);
 }
 

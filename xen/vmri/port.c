@@ -288,8 +288,17 @@ static void tell_changes(struct vmri_dev *dev, const struct vmri_ctl_port *old,
             vmri_port_event(dev, events[i].type);
 }
 
+/* What others are told of the port. */
+static bool same(const struct vmri_ctl_port *a, const struct vmri_ctl_port *b)
+{
+    return a->state == b->state && a->lid == b->lid &&
+           a->gid_prefix == b->gid_prefix &&
+           !memcmp(a->pkeys, b->pkeys, sizeof(a->pkeys));
+}
+
 static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
 {
+    const uint16_t manager = dev->port.sm_lid;
     struct vmri_ctl_port old;
     int ret = 0;
 
@@ -305,9 +314,30 @@ static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
     /* Rules may say something else of its new GID. */
     if ( old.gid_prefix != arg->gid_prefix )
         vmri_rules_changed(dev->fabric);
+    /* Another manager knows nothing of the groups that the port is in. */
+    if ( dev->port.sm_lid != manager )
+        vmri_mcg_leave(dev, ~0U);
     tell_changes(dev, &old, arg);
+    if ( !same(&old, arg) )
+        vmri_subnet_ports_changed(dev->fabric);
 
     return 0;
+}
+
+void vmri_port_release(struct vmri_dev *dev, uint16_t manager)
+{
+    struct vmri_ctl_port arg = {
+        .mask = VMRI_PORTA_SM_LID | VMRI_PORTA_REREGISTER,
+        .state = VMRI_PORT_ACTIVE,
+    };
+
+    if ( dev->port.state == VMRI_PORT_INIT ||
+         dev->port.state == VMRI_PORT_ARMED )
+        arg.mask |= VMRI_PORTA_STATE;
+    else if ( dev->port.sm_lid != manager )
+        return;
+
+    change(dev, &arg);
 }
 
 static bool unicast(uint16_t lid)

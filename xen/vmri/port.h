@@ -29,6 +29,11 @@ void vmri_port_init(struct vmri_port *port);
  * -EINVAL, -ENODEV, -EEXIST: the LID is taken; -ENOMEM.  Nothing changes then.
  */
 int vmri_port_control(struct domain *d, struct vmri_ctl_port *arg);
+/*
+ * Its manager, whose LID that was, has gone: the port is its own again.  Under
+ * vmri_control_lock.
+ */
+void vmri_port_release(struct vmri_dev *dev, uint16_t manager);
 /* Let events of port and device go to an EQ.  -EBUSY: another has them. */
 int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq);
 /* No longer, if they did. */

@@ -175,9 +175,9 @@ static int attach(struct vmri_ctl_attach *a)
 
     if (fake_call.attach_errno)
         return fake_call.attach_errno;
-    if (a->flags & ~VMRI_ATTACH_CREATED || a->reserved)
+    if ((a->flags & ~(VMRI_ATTACH_CREATED | VMRI_ATTACH_SM)) || a->reserved)
         return EINVAL;
-    if (a->flags && !fabric_exists(a->fabric))
+    if ((a->flags & VMRI_ATTACH_CREATED) && !fabric_exists(a->fabric))
         return ENOENT;
     if (a->dev_id == VMRI_DEV_ANY)
         for (a->dev_id = 0; exists(position(a->domid, a->dev_id), a->domid,
@@ -210,6 +210,7 @@ static int attach(struct vmri_ctl_attach *a)
     dev->lid = a->lid;
     dev->guid = a->guid;
     dev->group = a->group;
+    fake_call.attach_flags = a->flags;
     return 0;
 }
 

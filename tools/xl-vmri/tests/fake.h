@@ -15,6 +15,7 @@
 struct fake_call {
     int open_errno;             /* of xencall_open(), or 0 */
     int attach_errno;           /* of attach, or 0 */
+    uint16_t attach_flags;      /* of the last one */
     bool no_vmri;
     uint32_t abi_version;
     uint32_t magic;

@@ -99,7 +99,7 @@ static void test_bad_usage(void)
         { "frobnicate", "there is no command \"frobnicate\"" },
         { "--frobnicate list", "unrecognized option" },
         { "attach", "too few arguments: attach DOMAIN" },
-        { "attach d1 fabric=1 lid=1 guid=1 id=1 group=1 id=1", "too many" },
+        { "attach d1 fabric=1 lid=1 guid=1 id=1 group=1 sm=1 id=1", "too many" },
         { "detach d1", "too few arguments: detach DOMAIN ID" },
         { "list d1 d2", "too many arguments: list [DOMAIN]" },
         { "info d1 0 0", "too many arguments" },
@@ -190,6 +190,8 @@ static void test_bad_usage(void)
         { "rate d1 0 1Gb/s burst=2G", "burst: 2 is out of range" },
         { "rate d1 0 burst=8K", "burst needs a rate" },
         { "rate d1 0 1Gb/s sl=16", "sl: 16 is out of range" },
+        { "attach d1 sm=2", "sm: 2 is out of range (0 to 1)" },
+        { "attach d1 sm", "\"sm\" is not one of" },
         { "limits", "too few arguments: limits DOMAIN" },
         { "limits d1 qps", "\"qps\" is not NAME=VALUE" },
         { "limits d1 =5", "\"=5\" is not NAME=VALUE" },
@@ -337,6 +339,12 @@ static void test_attach(void)
     CHECK(node_is(BACK1 "/guid", "0123:4567:89ab:cdef"));
     CHECK(!strcmp(fake_store_perms(BACK1 "/state"), "0:1"));
 
+    CHECK(fake_call.attach_flags == 0);
+    CHECK(run("attach Domain-0 fabric=1 sm=1") == RC_OK);
+    CHECK(fake_call.attach_flags == VMRI_ATTACH_SM);
+    CHECK(run("attach d1 id=9 fabric=1 sm=0") == RC_OK);
+    CHECK(fake_call.attach_flags == 0);
+
     CHECK(run("--json attach d2 id=3 guid=0123:4567:89ab:cdee") == RC_OK);
     CHECK(!strcmp(out, "{\n  \"domid\": 7,\n  \"id\": 3,\n  \"fabric\": 0,\n"
                        "  \"lid\": 1,\n"
@@ -360,6 +368,9 @@ static void test_attach_conflicts(void)
     CHECK(run("attach d2") == RC_FAILURE && says("d2 (7) is going away"));
     fake_call.attach_errno = ENOSPC;
     CHECK(run("attach d2") == RC_FAILURE && says("can have no more devices"));
+    fake_call.attach_errno = EBUSY;
+    CHECK(run("attach d2 fabric=3 sm=1") == RC_FAILURE &&
+          says("fabric 3 has a device with sm=1 already"));
     fake_call.attach_errno = EPERM;
     CHECK(run("attach d2") == RC_FAILURE && says("does not let this domain"));
 }
