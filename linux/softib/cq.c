@@ -185,6 +185,8 @@ static void softib_cqe_to_wc(const struct vmri_cqe *cqe, struct softib_qp *qp,
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
 	wc->port_num = SOFTIB_PORT;
+	if (unlikely(softib_is_managing(qp)))
+		softib_sm_fix_wc(wc);
 }
 
 int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)

@@ -194,6 +194,7 @@ static int softib_modify_port(struct ib_device *ibdev, u32 port, int mask,
 		   ~props->clr_port_cap_mask);
 	spin_unlock_irqrestore(&dev->port_lock, flags);
 	softib_describe(dev);
+	softib_sm_update(dev);
 	return 0;
 }
 
@@ -335,7 +336,8 @@ int softib_device_register(struct softib_dev *dev)
 	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				  BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 	strscpy(ibdev->node_desc, "SoftIB", sizeof(ibdev->node_desc));
-	dev->port_cap_flags = IB_PORT_SYS_IMAGE_GUID_SUP;
+	dev->port_cap_flags = IB_PORT_SYS_IMAGE_GUID_SUP |
+			      IB_PORT_CLIENT_REG_SUP;
 	softib_describe(dev);
 
 	ib_set_device_ops(ibdev, &softib_ops);

@@ -137,6 +137,9 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 	case VMRI_EVENT_GID_CHANGE:
 		softib_port_event(dev, IB_EVENT_GID_CHANGE);
 		break;
+	case VMRI_EVENT_FABRIC:
+		softib_sm_update(dev);
+		break;
 	}
 }
 

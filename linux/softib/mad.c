@@ -3,7 +3,8 @@
  * SoftIB: the subnet management agent, and which agent a packet is for.
  *
  * It tells what VMRI knows.  Nothing can be set: dom0 decides about LIDs and
- * fabrics, and no management packet of another domain gets here.
+ * fabrics, and no management packet of another domain gets here.  That of a device
+ * for a subnet manager is in sm.c.
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -164,6 +165,20 @@ static u16 softib_sma_answer(struct softib_dev *dev, struct ib_smp *smp)
 	return softib_get(dev, smp);
 }
 
+/* False when it is for the subnet manager that the device is for. */
+static bool softib_answer_smp(struct softib_dev *dev, struct ib_smp *smp,
+			      u16 *status)
+{
+	if (!dev->sm)
+		*status = softib_sma_answer(dev, smp);
+	else if (!softib_sm_answers(dev, smp, status))
+		return false;
+
+	if (smp->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
+		*status |= be16_to_cpu(IB_SMP_DIRECTION);
+	return true;
+}
+
 /* Of a base version that ib_mad does not know nothing gets here. */
 static bool softib_is_request(const struct ib_mad_hdr *hdr)
 {
@@ -190,11 +205,9 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 	memcpy(out, in, sizeof(*out));
 	switch (hdr->mgmt_class) {
 	case IB_MGMT_CLASS_SUBN_LID_ROUTED:
-		status = softib_sma_answer(dev, (void *)out);
-		break;
 	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:
-		status = softib_sma_answer(dev, (void *)out) |
-			 be16_to_cpu(IB_SMP_DIRECTION);
+		if (!softib_answer_smp(dev, (void *)out, &status))
+			return IB_MAD_RESULT_SUCCESS;
 		break;
 	case IB_MGMT_CLASS_PERF_MGMT:
 		status = softib_pma_answer(dev, (const void *)in, (void *)out);

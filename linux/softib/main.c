@@ -108,6 +108,9 @@ static int softib_start(struct softib_dev *dev)
 	ret = softib_eqs_create(dev);
 	if (ret)
 		goto err_wq;
+	ret = softib_sm_start(dev);
+	if (ret)
+		goto err_eqs;
 	ret = softib_device_register(dev);
 	if (ret)
 		goto err_eqs;
@@ -115,6 +118,7 @@ static int softib_start(struct softib_dev *dev)
 
 err_eqs:
 	softib_eqs_destroy(dev);
+	softib_sm_stop(dev);
 err_wq:
 	destroy_workqueue(dev->wq);
 err_dev:
@@ -136,6 +140,7 @@ static void softib_stop(struct softib_dev *dev)
 
 	ib_unregister_device(&dev->ibdev);
 	softib_eqs_destroy(dev);
+	softib_sm_stop(dev);
 	destroy_workqueue(dev->wq);
 	softib_dev_destroy(dev);
 }

@@ -218,18 +218,24 @@ static int softib_doorbell(struct softib_qp *qp, bool posts)
 	return 0;
 }
 
-int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad_wr)
+/**
+ * softib_post_sends() - post a list of requests
+ * @qp:		QP of the kernel
+ * @wr:		list
+ * @bad_wr:	set to what the error is about
+ *
+ * Context: any.
+ * Return: 0 or a negative errno.
+ */
+int softib_post_sends(struct softib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad_wr)
 {
-	struct softib_qp *qp = to_softib_qp(ibqp);
 	enum ib_qp_state state = READ_ONCE(qp->state);
 	unsigned long flags;
 	int ret = 0;
 	bool ring;
 
 	*bad_wr = wr;
-	if (qp->user)
-		return softib_doorbell(qp, wr);
 	if (state == IB_QPS_RESET || state == IB_QPS_INIT ||
 	    state == IB_QPS_RTR)
 		return -EINVAL;
@@ -249,6 +255,19 @@ int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (ring)
 		softib_qp_run(qp);
 	return ret;
+}
+
+int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr)
+{
+	struct softib_qp *qp = to_softib_qp(ibqp);
+
+	*bad_wr = wr;
+	if (qp->user)
+		return softib_doorbell(qp, wr);
+	if (unlikely(softib_is_managing(qp)))
+		return softib_sm_post_send(qp, wr, bad_wr);
+	return softib_post_sends(qp, wr, bad_wr);
 }
 
 /* ---- receiving ---- */

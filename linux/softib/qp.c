@@ -4,6 +4,7 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <rdma/ib_mad.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include <uapi/softib-abi.h>
@@ -354,6 +355,9 @@ int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	if (ret)
 		return ret;
 	softib_drop_caps(init);
+	/* What a subnet manager sends is answered in the request itself. */
+	if (init->qp_type == IB_QPT_SMI && dev->sm)
+		init->cap.max_inline_data = IB_MGMT_MAD_SIZE;
 	ret = softib_check_cap(dev, &init->cap);
 	if (ret)
 		return ret;

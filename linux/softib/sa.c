@@ -135,7 +135,8 @@ static int softib_sa_add(struct ib_device *ibdev)
 	};
 	struct ib_mad_agent *agent;
 
-	if (!softib_owns(ibdev))
+	/* For a manager's device the manager is one. */
+	if (!softib_owns(ibdev) || to_softib_dev(ibdev)->sm)
 		return -EOPNOTSUPP;
 
 	set_bit(IB_MGMT_METHOD_GET, req.method_mask);

@@ -15,6 +15,7 @@
  *   dev->cqs, srqs, qps	the xarrays' own locks: lookup by number.
  *   dev->commands.lock		results of commands that Xen answered later.
  *   dev->calls (SRCU)		hypercalls; see softib_settle().
+ *   sw->lock (switch.h)		which device is at which port of the switch.
  *
  * softib_lifecycle, srq->lock and resize_lock are mutexes, none taken inside
  * another; the rest are spinlocks that interrupts may take.
@@ -83,6 +84,7 @@ struct softib_dev {
 	struct xarray srqs;		/* handle -> struct softib_srq.ref */
 	struct xarray qps;		/* QPN -> struct softib_qp.ref */
 	struct softib_commands commands;
+	struct softib_sm *sm;		/* of a device for a manager, else NULL */
 
 	unsigned int num_eqs;
 	struct softib_eq *eqs;
@@ -427,6 +429,18 @@ int softib_put_recvs(struct softib_wq *rq, const struct ib_recv_wr *wr,
 void softib_qp_run(struct softib_qp *qp);
 void softib_qp_run_more(struct softib_qp *qp);
 
+int softib_post_sends(struct softib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad_wr);
+
+/* sm.c */
+int softib_sm_start(struct softib_dev *dev);
+void softib_sm_stop(struct softib_dev *dev);
+void softib_sm_update(struct softib_dev *dev);
+int softib_sm_post_send(struct softib_qp *qp, const struct ib_send_wr *wr,
+			const struct ib_send_wr **bad_wr);
+void softib_sm_fix_wc(struct ib_wc *wc);
+bool softib_sm_answers(struct softib_dev *dev, struct ib_smp *smp, u16 *status);
+
 /* wq.c */
 void softib_wq_lay_out(struct softib_wq_layout *l, u32 wrs, u32 header,
 		       u32 room, u32 max_sge, size_t *size);
@@ -489,6 +503,13 @@ static inline struct softib_srq *softib_srq_of(struct softib_ref *ref)
 static inline struct softib_qp *softib_qp_of(struct softib_ref *ref)
 {
 	return ref ? container_of(ref, struct softib_qp, ref) : NULL;
+}
+
+/* Is it the QP0 from which a subnet manager sends? */
+static inline bool softib_is_managing(const struct softib_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_SMI &&
+	       to_softib_dev(qp->ibqp.device)->sm;
 }
 
 /* The slot of a free-running index. */

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Target: the management agents of a guest's driver.  Any packets to those of a
- * port, and to its subnet administrator.
+ * port, to its subnet administrator, and from a subnet manager to the switch that a
+ * manager's device shows.
  */
 #include "agent.h"
 #include "fuzz.h"
 
 #define PACKETS_MAX  64
 
-enum { PORT, ADMINISTRATOR, CHANGE, WAYS };
+enum { PORT, ADMINISTRATOR, SWITCH, CHANGE, WAYS };
 
+/* The guest whose device is for a manager may give dom0's commands. */
 long agent_call(void *guest, unsigned int cmd, void *arg, size_t size)
 {
-    return actor_call(guest, cmd, arg, size);
+    return cmd >= VMRI_OP_control ? dom0_call(cmd, arg, size)
+                                  : actor_call(guest, cmd, arg, size);
 }
 
 static void take_bytes(struct input *in, uint8_t *to, size_t size)
@@ -42,12 +45,35 @@ static void take_packet(struct input *in, uint8_t mad[MAD_SIZE])
     take_bytes(in, mad + 24, min_t(unsigned int, n, MAD_SIZE - 24));
 }
 
+/* A directed route to the switch or to one of its first ports. */
+static void take_route(struct input *in, uint8_t mad[MAD_SIZE])
+{
+    mad[6] = 1;
+    mad[7] = 1 + take_of(in, 3);
+    memset(mad + 32, 0xff, 4);
+    mad[128 + 1] = 1;
+    mad[128 + 2] = take_of(in, 6);
+}
+
 static void ask_port(struct agent *a, struct input *in)
 {
     uint8_t mad[MAD_SIZE], out[MAD_SIZE];
 
     take_packet(in, mad);
     if ( agent_process(a, mad, out) && !(out[3] & 0x80) )
+        env_panic("an answer that is none");
+}
+
+static void ask_switch(struct agent *a, struct input *in)
+{
+    uint8_t mad[MAD_SIZE], out[MAD_SIZE];
+    uint16_t from, dlid;
+
+    take_packet(in, mad);
+    if ( mad[1] == 0x81 && !take_rare(in, 4) )
+        take_route(in, mad);
+    dlid = take16(in);
+    if ( agent_manage(a, mad, dlid, out, &from) == 2 && !(out[3] & 0x80) )
         env_panic("an answer that is none");
 }
 
@@ -68,33 +94,46 @@ static void ask_administrator(struct agent *a, struct input *in)
     agent_forget(&q);
 }
 
+static struct agent *manager(struct actor *a)
+{
+    struct vmri_ctl_attach attach = {
+        .domid = env_domid(a->domain), .fabric = 1, .flags = VMRI_ATTACH_SM,
+    };
+    struct vmri_dev_create create = { .flags = 0 };
+
+    dom0_call(VMRI_OP_ctl_attach, &attach, sizeof(attach));
+    actor_call(a, VMRI_OP_dev_create, &create, sizeof(create));
+    return agent_new(a);
+}
+
 void target_run(struct input *in)
 {
-    struct agent *agents[2];
+    struct agent *guest, *sm;
     unsigned int i;
 
-    for ( i = 0; i < ARRAY_SIZE(agents); i++ )
-    {
-        actor_attach(&actors[i], 1);
-        agents[i] = agent_new(&actors[i]);
-    }
-    for ( i = 0; in->left && i < PACKETS_MAX; i++ )
-    {
-        const unsigned int who = take_of(in, ARRAY_SIZE(agents));
+    actor_attach(&actors[0], 1);
+    sm = manager(&actors[1]);
+    guest = agent_new(&actors[0]);
+    agent_refresh(sm);
 
+    for ( i = 0; in->left && i < PACKETS_MAX; i++ )
         switch ( take_of(in, WAYS) )
         {
         case PORT:
-            ask_port(agents[who], in);
+            ask_port(take_of(in, 2) ? guest : sm, in);
             break;
         case ADMINISTRATOR:
-            ask_administrator(agents[who], in);
+            ask_administrator(guest, in);
+            break;
+        case SWITCH:
+            ask_switch(sm, in);
             break;
         case CHANGE:
-            actor_port(&actors[who], in);
+            actor_port(&actors[take_of(in, 2)], in);
+            agent_refresh(sm);
             break;
         }
-    }
-    for ( i = 0; i < ARRAY_SIZE(agents); i++ )
-        agent_free(agents[i]);
+    agent_release(sm);
+    agent_free(guest);
+    agent_free(sm);
 }

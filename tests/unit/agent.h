@@ -15,12 +15,24 @@
 
 struct agent;
 
-/* Of a guest's device. */
+/* Of a guest's device; that of a manager with the switch that it sees. */
 struct agent *agent_new(void *guest);
 void agent_free(struct agent *a);
+/* The fabric has changed: for a manager's. */
+void agent_refresh(struct agent *a);
+/* No manager runs any more. */
+void agent_release(struct agent *a);
+
 /* What the agents of the port answer: false if they do not. */
 bool agent_process(struct agent *a, const uint8_t in[MAD_SIZE],
                    uint8_t out[MAD_SIZE]);
+/*
+ * What is answered to a manager that sends to a LID: 0: it is for its own port;
+ * 1: nothing; 2: out, which comes from a LID.
+ */
+int agent_manage(struct agent *a, const uint8_t in[MAD_SIZE], uint16_t dlid,
+                 uint8_t out[MAD_SIZE], uint16_t *from);
+
 /* A query of the subnet administrator. */
 struct agent_query {
     uint8_t method;
@@ -36,7 +48,7 @@ struct agent_query {
 void agent_ask(struct agent *a, struct agent_query *q);
 void agent_forget(struct agent_query *q);
 
-/* By the program: the guest's call. */
+/* By the program: the guest's call, which may be one of dom0's commands. */
 long agent_call(void *guest, unsigned int cmd, void *arg, size_t size);
 
 #endif /* VMRI_TEST_AGENT_H */

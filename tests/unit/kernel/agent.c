@@ -8,6 +8,7 @@ int kernel_locks;
 
 struct agent {
 	struct softib_dev dev;
+	struct softib_switch sw;
 };
 
 /* What the agents call, and the size of its structure. */
@@ -21,6 +22,8 @@ static const struct {
 	{ VMRI_OP_mcg_create, sizeof(struct vmri_mcg) },
 	{ VMRI_OP_mcg_destroy, sizeof(struct vmri_mcg) },
 	{ VMRI_OP_mcg_query, sizeof(struct vmri_mcg_query) },
+	{ VMRI_OP_ctl_list, sizeof(struct vmri_ctl_info) },
+	{ VMRI_OP_ctl_port, sizeof(struct vmri_ctl_port) },
 };
 
 int softib_call(struct softib_dev *dev, unsigned int cmd, void *arg)
@@ -41,12 +44,28 @@ struct agent *agent_new(void *guest)
 	a->dev.guest = guest;
 	softib_call(&a->dev, VMRI_OP_dev_query, &a->dev.attr);
 	strcpy(a->dev.ibdev.node_desc, "agent");
+	if (a->dev.attr.flags & VMRI_DEVF_SM) {
+		softib_switch_init(&a->sw, &a->dev, a->dev.attr.fabric,
+				   a->dev.attr.port_guid);
+		softib_switch_refresh(&a->sw);
+		a->dev.sm = &a->sw;
+	}
 	return a;
 }
 
 void agent_free(struct agent *a)
 {
 	free(a);
+}
+
+void agent_refresh(struct agent *a)
+{
+	softib_switch_refresh(&a->sw);
+}
+
+void agent_release(struct agent *a)
+{
+	softib_switch_release(&a->sw);
 }
 
 bool agent_process(struct agent *a, const uint8_t in[MAD_SIZE],
@@ -64,6 +83,19 @@ bool agent_process(struct agent *a, const uint8_t in[MAD_SIZE],
 		return false;
 	memcpy(out, &to, sizeof(to));
 	return true;
+}
+
+int agent_manage(struct agent *a, const uint8_t in[MAD_SIZE], uint16_t dlid,
+		 uint8_t out[MAD_SIZE], uint16_t *from)
+{
+	struct ib_smp smp __aligned(8), answer __aligned(8);
+	enum softib_smp_way way;
+
+	memcpy(&smp, in, sizeof(smp));
+	way = softib_switch_answer(&a->sw, &smp, dlid, &answer, from);
+	if (way == SOFTIB_SMP_ANSWERED)
+		memcpy(out, &answer, sizeof(answer));
+	return way;
 }
 
 void agent_ask(struct agent *a, struct agent_query *q)

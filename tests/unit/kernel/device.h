@@ -8,6 +8,7 @@
 #include "shim.h"
 
 #include "sa.h"
+#include "switch.h"
 
 struct ib_device {
 	char node_desc[IB_DEVICE_NODE_DESC_MAX];
@@ -23,11 +24,18 @@ struct softib_dev {
 	spinlock_t port_lock;
 	u32 port_cap_flags;
 	struct softib_pma pma;
+	struct softib_switch *sm;
 };
 
 static inline struct softib_dev *to_softib_dev(struct ib_device *ibdev)
 {
 	return container_of(ibdev, struct softib_dev, ibdev);
+}
+
+static inline bool softib_sm_answers(struct softib_dev *dev, struct ib_smp *smp,
+				     u16 *status)
+{
+	return softib_switch_own_smp(dev->sm, smp, status);
 }
 
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
