@@ -103,7 +103,7 @@ build_parts() {
 	done
 	key=$(key_of "${paths[@]}" "$LAB_LIB/build.sh" "$LAB_LIB/parts.sh" -- \
 		"$(basename "$BUILD13") $(basename "$BUILD12")" \
-		"$(basename "$GUEST") $RDMA_CORE_SHA256")
+		"$(basename "$GUEST") $(basename "$DOM0") $RDMA_CORE_SHA256")
 	GUEST_OUT=$OUT/parts-$key/guest
 	DOM0_OUT=$OUT/parts-$key/dom0
 	if [ ! -e "$OUT/parts-$key" ]; then
@@ -115,9 +115,29 @@ build_parts() {
 }
 
 compile_parts() {
-	local out=$1 work=$BUILD/parts part
+	local out=$1 work=$BUILD/parts
 	rm -rf "$out.new"
-	mkdir -p "$work" "$out.new/guest" "$out.new/dom0"
+	mkdir -p "$out.new/guest" "$out.new/dom0"
+	stage_parts "$work"
+	stage_parts "$work-dom0"
+	if [ -e "$work/libsoftib/Makefile" ]; then
+		make_kernel_abi
+	fi
+	in_root "$BUILD13" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
+		sh -e /srv/parts.sh guest /mnt "$out.new/guest" \
+		"$GUEST_KERNEL" "$GUEST" "$RDMA_SRC" "$BUILD/kabi/include"
+	in_root "$BUILD12" "$work-dom0:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
+		sh -e /srv/parts.sh dom0 /mnt "$out.new/dom0" "$DOM0_KERNEL"
+	if [ -d "$out.new/guest/usr/lib/modules" ]; then
+		index_modules "$out.new/guest/usr/lib/modules/$GUEST_KERNEL"
+	fi
+	mv "$out.new" "$out"
+}
+
+# stage_parts FOLDER: a copy of the parts to build in, for one kernel.
+stage_parts() {
+	local work=$1 part
+	mkdir -p "$work"
 	for part in $PARTS; do
 		if [ -d "$TREE/$part" ]; then
 			mkdir -p "$work/$part"
@@ -130,18 +150,6 @@ compile_parts() {
 			rm -rf "${work:?}/$part"
 		fi
 	done
-	if [ -e "$work/libsoftib/Makefile" ]; then
-		make_kernel_abi
-	fi
-	in_root "$BUILD13" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
-		sh -e /srv/parts.sh guest /mnt "$out.new/guest" \
-		"$GUEST_KERNEL" "$GUEST" "$RDMA_SRC" "$BUILD/kabi/include"
-	in_root "$BUILD12" "$work:/mnt" "$CACHE:$CACHE" "$LAB_LIB:/srv:ro" -- \
-		sh -e /srv/parts.sh dom0 /mnt "$out.new/dom0"
-	if [ -d "$out.new/guest/usr/lib/modules" ]; then
-		index_modules "$out.new/guest/usr/lib/modules/$GUEST_KERNEL"
-	fi
-	mv "$out.new" "$out"
 }
 
 # The index of the guest's modules with ours among them: depmod takes a quarter

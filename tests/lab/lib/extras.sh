@@ -4,14 +4,23 @@
 # What only some suites need in the guests, in sets: the packages of a set stand in
 # roots/extras-SET.list. It is got and laid over a running guest when a suite asks, so
 # that it costs nobody else anything. Of packages only their files are taken: a list
-# names the libraries, too, that the guests' root lacks.
+# names the libraries, too, that the guests' root lacks. A set whose name begins with
+# "dom0-" is of dom0's Debian, and for dom0.
 
-# extras_of SET: sets EXTRAS, a folder whose contents belong over the root of a guest.
+# root_of_extras SET: the root over which it belongs.
+root_of_extras() {
+	case $1 in
+	dom0-*) echo "$DOM0" ;;
+	*) echo "$GUEST" ;;
+	esac
+}
+
+# extras_of SET: sets EXTRAS, a folder whose contents belong over a root.
 extras_of() {
 	local set=$1 list=$LAB_DIR/roots/extras-$1.list
 	[ -e "$list" ] || die "there is no set of extras $set, only: $(extra_sets)"
 	EXTRAS=$CACHE/out/extras-$set-$(key_of "$list" "$LAB_LIB/extras.sh" -- \
-		"$(basename "$GUEST") $RDMA_CORE_SHA256")
+		"$(basename "$(root_of_extras "$set")") $RDMA_CORE_SHA256")
 	if [ ! -e "$EXTRAS" ]; then
 		say "getting the extras \"$set\""
 		logged "extras-$set" collect_extras "$set" "$list" "$EXTRAS"
@@ -29,12 +38,13 @@ extra_sets() {
 }
 
 collect_extras() {
-	local set=$1 out=$3 packages
+	local set=$1 out=$3 root packages
+	root=$(root_of_extras "$set")
 	packages=$(grep -v '^#' "$2" | paste -sd' ')
 	rm -rf "$out.new"
 	mkdir -p "$out.new"
 	# shellcheck disable=SC2086 # a list of packages
-	retry in_root "$GUEST" "$out.new:/mnt" -- sh -ec '
+	retry in_root "$root" "$out.new:/mnt" -- sh -ec '
 		mkdir -p /tmp/lists/partial /tmp/debs
 		cd /tmp/debs
 		apt_get() {
@@ -51,7 +61,7 @@ collect_extras() {
 	if [ "$(type -t "finish_$set")" = function ]; then
 		"finish_$set" "$out.new"
 	fi
-	check_libraries "$out.new"
+	check_libraries "$root" "$out.new"
 	mv "$out.new" "$out"
 }
 
@@ -66,18 +76,19 @@ finish_conformance() {
 	cp -a "$RDMA_SRC/tests" "$1/usr/local/lib/rdma-core/"
 }
 
-# Nothing that the programs are linked with is missing.
+# check_libraries ROOT FOLDER: nothing that the programs are linked with is missing.
 check_libraries() {
-	in_root "$GUEST" "$1:/mnt" -- sh -ec '
+	in_root "$1" "$2:/mnt" -- sh -ec '
 		cd /mnt/usr
 		export LD_LIBRARY_PATH=$(echo /mnt/usr/lib/*-linux-gnu)
-		for file in bin/*; do
+		for file in bin/* sbin/*; do
+			[ -e "$file" ] || continue
 			ldd "$file" | sed -n "s|^.*not found.*|$file: &|p"
 		done
-	' >"$1.missing"
-	cat "$1.missing"
-	[ ! -s "$1.missing" ] || return 1
-	rm "$1.missing"
+	' >"$2.missing"
+	cat "$2.missing"
+	[ ! -s "$2.missing" ] || return 1
+	rm "$2.missing"
 }
 
 # lab_extras SET HOST...: lays a set over guests that do not have it yet.

@@ -4,7 +4,7 @@
 # Runs inside a build root: builds the parts that are in the copy of the tree
 # and lays what comes out over an empty root.
 #   parts.sh guest TREE OUTPUT KERNEL GUEST_ROOT RDMA_CORE_SOURCE KERNEL_ABI
-#   parts.sh dom0 TREE OUTPUT
+#   parts.sh dom0 TREE OUTPUT KERNEL
 
 set -eu
 
@@ -92,6 +92,11 @@ guest)
 	build_programs
 	;;
 dom0)
+	kernel=$4
+	updates=$out/usr/lib/modules/$kernel/updates
+	mkdir -p "$updates"
+	build_module linux/softib
+	strip --strip-debug "$updates"/*.ko
 	build_tool
 	;;
 esac

@@ -106,28 +106,31 @@ kernel_of() {
 	done | tail -n 1
 }
 
-# Makes all roots, two at a time since a machine may have two cores. The
-# guests' kernel and the headers must be of one version; an archive that moved
-# on between the two makes both anew.
+# Makes all roots, two at a time since a machine may have two cores. A kernel and
+# its headers must be of one version; an archive that moved on between the two makes
+# both anew.
 make_roots() {
-	local kernel
 	together make_dom0_side make_guest_side
 	DOM0=$(root_path dom0)
 	GUEST=$(root_path guest)
 	BUILD12=$(root_path build12)
 	BUILD13=$(root_path build13)
-	kernel=$(kernel_of "$GUEST")
-	if [ ! -L "$BUILD13/lib/modules/$kernel/build" ]; then
-		say "the headers are not those of the guests' kernel $kernel: again"
-		rm -rf --one-file-system "$BUILD13" "$GUEST"
+	if ! has_headers "$BUILD12" "$DOM0" || ! has_headers "$BUILD13" "$GUEST"; then
+		say "the headers are not those of the kernels: again"
+		rm -rf --one-file-system "$DOM0" "$BUILD12" "$GUEST" "$BUILD13"
 		together make_dom0_side make_guest_side
-		kernel=$(kernel_of "$GUEST")
-		[ -L "$BUILD13/lib/modules/$kernel/build" ] ||
-			die "the archive has no headers for the guests' kernel $kernel"
+		if ! has_headers "$BUILD12" "$DOM0" || ! has_headers "$BUILD13" "$GUEST"; then
+			die "the archive has no headers for its kernels"
+		fi
 	fi
 	DOM0_KERNEL=$(kernel_of "$DOM0")
-	GUEST_KERNEL=$kernel
+	GUEST_KERNEL=$(kernel_of "$GUEST")
 	export DOM0 GUEST BUILD12 BUILD13 DOM0_KERNEL GUEST_KERNEL
+}
+
+# has_headers BUILD_ROOT ROOT: those of the other's kernel.
+has_headers() {
+	[ -L "$1/lib/modules/$(kernel_of "$2")/build" ]
 }
 
 make_dom0_side() {
