@@ -41,7 +41,8 @@ has_device() {
 # Lays a folder over a running machine's root.
 lay_over() {
 	tar -C "$2" -cf - . |
-		ssh -F "$RUN/ssh_config" "$1" -- tar -C / --no-same-owner -m -xf -
+		ssh -F "$RUN/ssh_config" "$1" -- \
+			tar -C / --no-same-owner --keep-directory-symlink -m -xf -
 }
 
 lab_reload() {
