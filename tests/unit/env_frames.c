@@ -6,9 +6,7 @@
 #define _GNU_SOURCE
 #include "env_private.h"
 
-#ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -100,10 +98,7 @@ static void permit(void *page, bool use)
 
 static void windows_free(void *p)
 {
-    unsigned int i;
-
-    for ( i = 0; i < WINDOWS; i++ )
-        permit((uint8_t *)p + i * WINDOW, true);
+    ASAN_UNPOISON_MEMORY_REGION(p, WINDOWS * WINDOW);
     munmap(p, WINDOWS * WINDOW);
 }
 

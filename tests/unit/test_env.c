@@ -3,9 +3,7 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
-#ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
-#endif
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
