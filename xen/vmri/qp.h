@@ -348,18 +348,19 @@ static always_inline void vmri_copy_in(void *to, const void *from, size_t bytes)
     __asm__ __volatile__ ( "" : : : "memory" );
 }
 /*
- * Posted entries of a queue; negative when the guest's index is out of range.
+ * Posted entries of a queue that there is; negative when the guest's index is
+ * out of range.
  */
-static inline int64_t vmri_wq_posted(const struct vmri_wq *wq)
+static inline int64_t vmri_wq_has(const struct vmri_wq *wq)
 {
-    uint32_t posted;
-
-    if ( unlikely(!wq->hdr) )
-        return 0;
-
-    posted = env_load_acquire(&wq->hdr->prod) - wq->cons;
+    uint32_t posted = env_load_acquire(&wq->hdr->prod) - wq->cons;
 
     return posted <= 1U << wq->log2_entries ? (int64_t)posted : -1;
+}
+/* The same of one that may not be there. */
+static inline int64_t vmri_wq_posted(const struct vmri_wq *wq)
+{
+    return likely(wq->hdr) ? vmri_wq_has(wq) : 0;
 }
 /* Where the next request to be taken lies in its region. */
 static inline uint32_t vmri_wq_slot(const struct vmri_wq *wq)
