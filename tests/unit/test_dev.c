@@ -261,6 +261,8 @@ TEST(dev_create_once)
     CHECK_EQ(guest_call(g, VMRI_OP_dev_query, &attr, sizeof(attr)), 0);
     CHECK_EQ(attr.clock, g->attr.clock + 1000);
     CHECK(attr.node_guid && attr.port_guid && attr.sys_image_guid);
+    /* A service ID that begins so is one that a connection manager makes up. */
+    CHECK(attr.port_guid >> 56 != 2);
     CHECK_EQ(attr.gid_prefix, 0xfe80000000000000ULL);
     CHECK_EQ(attr.lid, g->lid);
     CHECK_EQ(attr.fabric, GUEST_FABRIC);

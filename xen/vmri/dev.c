@@ -12,14 +12,16 @@
 #define CLOSE_MAX           32      /* objects that one call destroys */
 
 /*
- * The EUI-64 of a locally administered number of the Xen project's, which has
- * room for any domid and dev_id: unique on this host.
+ * An EUI-64 of the Xen project's, which has room for any domid and dev_id: unique
+ * on this host.  It must not begin with 02 as a locally administered one would:
+ * such service IDs are those that a connection manager assigns itself, and SRP's
+ * targets listen at their GUID (IBTA 1.4, annex A3).
  */
 static uint64_t make_guid(uint32_t domid, uint32_t dev_id)
 {
     BUILD_BUG_ON(VMRI_MAX_DEVS > 0x100);
 
-    return 0x02163efffe000000ULL | (domid & 0xffff) << 8 | dev_id;
+    return 0x00163efffe000000ULL | (domid & 0xffff) << 8 | dev_id;
 }
 
 /* The tables of objects, by VMRI_RES_*, and how their handles are made. */

@@ -21,11 +21,12 @@ attach_devices() {
 	attach_device_to $GUESTS
 }
 
-# attach_device_to GUEST...
+# attach_device_to GUEST...: each under the GUID that belongs to the address of its
+# interface. One that is restarted keeps it, so that its peers find it again.
 attach_device_to() {
 	local guest
 	for guest in "$@"; do
-		on_host dom0 xl-vmri attach "$guest" ||
+		on_host dom0 xl-vmri attach "$guest" "guid=0016:3eff:fe00:000${guest#d}" ||
 			die "xl-vmri attach $guest failed in dom0"
 	done
 	for guest in "$@"; do
