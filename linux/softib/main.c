@@ -17,10 +17,10 @@
 
 #include "softib.h"
 
-static bool trap_doorbell;
+static bool trap_doorbell = true;
 module_param(trap_doorbell, bool, 0644);
 MODULE_PARM_DESC(trap_doorbell,
-		 "Let processes ring doorbells past the kernel, on devices bound from now on (default: false)");
+		 "Let processes ring doorbells past the kernel, on devices bound from now on (default: true)");
 
 /*
  * Who takes drvdata away tears the device down: the backend's closing, or the
