@@ -227,7 +227,7 @@ struct domain *env_test_domain(unsigned int domid)
 {
     struct domain *d = &env_domains[domid];
 
-    d->exists = true;
+    env_store(&d->exists, true);
     return d;
 }
 
@@ -277,7 +277,7 @@ struct domain *env_domain_get(unsigned int domid)
 {
     struct domain *d = domid < ENV_DOMAINS ? &env_domains[domid] : NULL;
 
-    if ( !d || !d->exists || env_domain_dying(d) )
+    if ( !d || !env_load(&d->exists) || env_domain_dying(d) )
         return NULL;
     env_add(&d->refs, 1);
     return d;
