@@ -72,7 +72,7 @@ VMRI_ASSERT_SIZE(vmri_usage, 128);
  * name, if it has one, begins with a letter and goes on with letters, digits,
  * '-', '_' and '.'.
  * -EEXIST: it was created before, or another has the name.  -ENOSPC: there are
- * VMRI_FABRICS.  -EOPNOTSUPP: a link layer that devices cannot have.
+ * VMRI_FABRICS.  -EBUSY: devices of another link layer are attached.
  *
  * delete: the one with this number, of which all else is ignored.  -ENOENT: it
  * was not created; -EBUSY: devices are attached to it.
@@ -90,7 +90,7 @@ struct vmri_ctl_fabric {
 };
 VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
 #define VMRI_LINK_IB		0
-#define VMRI_LINK_ROCE		1	/* not yet */
+#define VMRI_LINK_ROCE		1
 
 /*
  * Rules of a fabric that was created.  Where there is any, a device is reached
@@ -106,6 +106,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
  *
  * add: -ENOENT: no such fabric was created; -ENOSPC: it has VMRI_RULES, or all
  * together have VMRI_RULES_ALL; -EOPNOTSUPP: a protocol that it cannot have.
+ * A prefix names the devices that have a GID within it; of a RoCE fabric, the
+ * device says itself which it has, besides the one made of its GUID.
  *
  * del: the one with this number, or VMRI_RULE_ALL, of which all else is ignored.
  * -ENOENT: no such fabric or rule.
@@ -129,7 +131,7 @@ VMRI_ASSERT_SIZE(vmri_ctl_rule, 40);
 #define VMRI_RULE_EGRESS	1
 #define VMRI_RULE_ANY		0
 #define VMRI_RULE_IB		1
-#define VMRI_RULE_ROCE		2	/* not yet */
+#define VMRI_RULE_ROCE		2
 #define VMRI_RULE_ALL		0xffffffffU
 #define VMRI_RULES		512	/* of one fabric */
 #define VMRI_RULES_ALL		16384	/* of all */
@@ -163,7 +165,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_route, 40);
  * -ESRCH: no such domain, or dying.  -EEXIST: the domain has a device with this
  * id, or the fabric one with this LID or GUID.  -ENOSPC: no number left, or the
  * domain's limit of devices is reached.  -ENOENT: the fabric was not created,
- * and VMRI_ATTACH_CREATED asks for that.
+ * and VMRI_ATTACH_CREATED asks for that.  -EOPNOTSUPP: VMRI_ATTACH_SM on a fabric
+ * that has no subnet to manage.
  */
 struct vmri_ctl_attach {
 	uint32_t domid;			/* IN */

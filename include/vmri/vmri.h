@@ -43,6 +43,7 @@
 #define VMRI_OP_dev_query	0x0102	/* struct vmri_dev_attr, OUT */
 #define VMRI_OP_dev_counters	0x0103	/* struct vmri_counters, OUT */
 #define VMRI_OP_dev_describe	0x0104	/* struct vmri_dev_describe */
+#define VMRI_OP_gid_set		0x0105	/* struct vmri_gid_set */
 #define VMRI_OP_pd_create	0x0200	/* struct vmri_object */
 #define VMRI_OP_pd_destroy	0x0201	/* struct vmri_object */
 #define VMRI_OP_xrcd_create	0x0202	/* struct vmri_object */
@@ -179,6 +180,8 @@ VMRI_ASSERT_SIZE(vmri_dev_attr, 216);
 
 /* Its driver manages the fabric, by commands of dom0 (control.h). */
 #define VMRI_DEVF_SM		0x1U
+/* Its fabric's link layer is RoCE: peers are named by GIDs (see vmri_gid_set). */
+#define VMRI_DEVF_ROCE		0x4U
 
 #define VMRI_PORT_DOWN		1
 #define VMRI_PORT_INIT		2
@@ -212,6 +215,28 @@ struct vmri_dev_describe {
 	uint32_t reserved;
 };
 VMRI_ASSERT_SIZE(vmri_dev_describe, 72);
+
+/*
+ * VMRI_OP_gid_set: an entry of the GID table of a device on a RoCE fabric, or no
+ * longer one when it is all 0.  Several may be the same.  They are forgotten with
+ * dev_destroy.
+ * There, address vectors have a GRH and no LID; the device is reached by any of its
+ * GIDs, and a queue pair that is connected to one that nobody has gets
+ * -EHOSTUNREACH.  A datagram's GRH is then what RoCE v2 (IBTA 1.4, annex A17) has:
+ * the header of IPv6, or 20 bytes of nothing and that of IPv4.  Its source is the
+ * entry sgid_index; from an empty one nothing is sent.  MLIDs are 0.
+ * -EEXIST: another device of the fabric has it; -EOPNOTSUPP: the link layer is
+ * another; -EINVAL: an index out of range, or a group's GID; -ENODEV: the device
+ * is not in use.  IPv4 addresses stand as IPv6 maps them (::ffff:10.0.0.1), those of
+ * groups, too.
+ */
+struct vmri_gid_set {
+	uint8_t gid[16];		/* IN: network order */
+	uint32_t index;			/* IN: 0 .. VMRI_MAX_GIDS - 1 */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_gid_set, 24);
+#define VMRI_MAX_GIDS		64
 
 /*
  * VMRI_OP_port_query: of the ports of the caller's fabric, its own among them,

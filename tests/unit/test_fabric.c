@@ -130,7 +130,6 @@ TEST(fabric_refused)
         long rc;
     } bad[] = {
         { { .fabric = VMRI_FABRIC_MAX + 1 }, -EINVAL },
-        { { .fabric = 1, .link = VMRI_LINK_ROCE }, -EOPNOTSUPP },
         { { .fabric = 1, .link = 2 }, -EINVAL },
         { { .fabric = 1, .created = 1 }, -EINVAL },
         { { .fabric = 1, .devices = 1 }, -EINVAL },

@@ -230,16 +230,18 @@ static void check_by_table(void *data, unsigned int from, unsigned int to,
 TEST(qp_transitions_xrc)
 {
     static const uint8_t types[] = { VMRI_QPT_XRC_INI, VMRI_QPT_XRC_TGT };
+    struct vmri_dev *dev = calloc(1, sizeof(*dev));
     unsigned int i, from, to;
 
     for ( i = 0; i < ARRAY_SIZE(types); i++ )
         for ( from = VMRI_QPS_RESET; from <= VMRI_QPS_ERR; from++ )
             for ( to = VMRI_QPS_RESET; to <= 7; to++ )
             {
-                struct vmri_qp qp = { .type = types[i] };
+                struct vmri_qp qp = { .type = types[i], .dev = dev };
 
                 each_mask(types[i], from, to, check_by_table, &qp);
             }
+    free(dev);
 }
 
 TEST(qp_current_state_must_be_right)

@@ -10,7 +10,7 @@
  */
 #include "internal.h"
 
-/* IBTA 1.4, 8.3. */
+/* IBTA 1.4, 8.3; of RoCE v2, IPv6's is the same but for next_header. */
 struct grh {
     uint8_t version_class_flow[4];
     uint8_t payload_length[2];
@@ -20,30 +20,92 @@ struct grh {
     uint8_t dgid[16];
 };
 
-#define GRH_NEXT_IBA    0x1b
+/* RoCE v2 over IPv4: where a GRH would be, at its end. */
+struct ip_header {
+    uint8_t nothing[20];
+    uint8_t version_length;
+    uint8_t tos;
+    uint8_t total_length[2];
+    uint8_t id[2];
+    uint8_t fragment[2];
+    uint8_t ttl;
+    uint8_t protocol;
+    uint8_t checksum[2];
+    uint8_t source[4];
+    uint8_t destination[4];
+};
 
-static void put_be(uint8_t *to, uint64_t v, unsigned int bytes)
+#define GRH_NEXT_IBA    0x1b
+#define NEXT_UDP        0x11
+
+union header {
+    struct grh grh;
+    struct ip_header ip;
+};
+
+static uint16_t checksum(const uint8_t *bytes, unsigned int n)
 {
-    while ( bytes-- )
-    {
-        to[bytes] = v;
-        v >>= 8;
-    }
+    uint32_t sum = 0;
+    unsigned int i;
+
+    for ( i = 0; i < n; i += 2 )
+        sum += bytes[i] << 8 | bytes[i + 1];
+    while ( sum >> 16 )
+        sum = (sum & 0xffff) + (sum >> 16);
+
+    return ~sum;
 }
 
-static void make_grh(const struct vmri_qp *qp, const struct vmri_av *av,
-                     uint32_t length, struct grh *grh)
+static void make_grh(const struct vmri_av *av, const uint8_t sgid[16],
+                     uint8_t next_header, uint32_t length, struct grh *grh)
+{
+    vmri_put_be(grh->version_class_flow,
+                (6U << 28) | (av->traffic_class << 20) |
+                (av->flow_label & 0xfffff), 4);
+    vmri_put_be(grh->payload_length, length, 2);
+    grh->next_header = next_header;
+    grh->hop_limit = av->hop_limit;
+    memcpy(grh->sgid, sgid, sizeof(grh->sgid));
+    memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
+}
+
+static void make_ip(const struct vmri_av *av, const uint8_t sgid[16],
+                    uint32_t length, struct ip_header *ip)
+{
+    const unsigned int nothing = offsetof(struct ip_header, version_length);
+
+    memset(ip, 0, sizeof(*ip));
+    ip->version_length = 0x45;
+    ip->tos = av->traffic_class;
+    vmri_put_be(ip->total_length, sizeof(*ip) - nothing + length, 2);
+    ip->fragment[0] = 0x40;             /* not to be fragmented */
+    ip->ttl = av->hop_limit;
+    ip->protocol = NEXT_UDP;
+    memcpy(ip->source, sgid + 12, sizeof(ip->source));
+    memcpy(ip->destination, av->dgid + 12, sizeof(ip->destination));
+    vmri_put_be(ip->checksum, checksum(&ip->version_length,
+                                       sizeof(*ip) - nothing), 2);
+}
+
+static void make_header(const struct vmri_qp *qp, const struct vmri_av *av,
+                        uint32_t length, union header *header)
 {
     const struct vmri_dev *dev = qp->dev;
+    uint8_t sgid[16];
 
-    put_be(grh->version_class_flow, (6U << 28) | (av->traffic_class << 20) |
-                                    (av->flow_label & 0xfffff), 4);
-    put_be(grh->payload_length, length, 2);
-    grh->next_header = GRH_NEXT_IBA;
-    grh->hop_limit = av->hop_limit;
-    put_be(grh->sgid, env_load(&dev->port.gid_prefix), 8);
-    put_be(grh->sgid + 8, dev->guid, 8);
-    memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
+    if ( !dev->gids )
+    {
+        vmri_put_be(sgid, env_load(&dev->port.gid_prefix), 8);
+        vmri_put_be(sgid + 8, dev->guid, 8);
+        make_grh(av, sgid, GRH_NEXT_IBA, length, &header->grh);
+        return;
+    }
+
+    vmri_gid_get(dev, av->sgid_index, sgid);
+    if ( vmri_gid_is_ipv4(sgid) && vmri_gid_is_ipv4(av->dgid) )
+        make_ip(av, sgid, length, &header->ip);
+    else
+        make_grh(av, sgid, NEXT_UDP, length, &header->grh);
 }
 
 /* Under peer->lock.  QP0 takes what QP0 sends, and nothing else. */
@@ -97,12 +159,14 @@ static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
 
     if ( wqe->u.ud.av.flags & VMRI_AV_GRH )
     {
-        struct grh grh;
-        struct vmri_place header = { .qp = qp, .data = (uint8_t *)&grh };
+        union header header;
+        struct vmri_place place = { .qp = qp, .data = (uint8_t *)&header };
         enum vmri_copied rc;
 
-        make_grh(qp, &wqe->u.ud.av, wqe->length, &grh);
-        rc = vmri_copy(to, &header, sizeof(grh));
+        BUILD_BUG_ON(sizeof(header) != VMRI_GRH ||
+                     sizeof(header.ip) != VMRI_GRH);
+        make_header(qp, &wqe->u.ud.av, wqe->length, &header);
+        rc = vmri_copy(to, &place, sizeof(header));
         if ( rc != VMRI_COPIED )
             return rc;
     }
@@ -141,7 +205,7 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer,
                  (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_WC_SOLICITED : 0) |
                  (wqe->u.ud.av.flags & VMRI_AV_GRH ? VMRI_WC_GRH : 0),
         .src_qp = qp->qpn,
-        .slid = env_load(&qp->dev->lid),
+        .slid = qp->dev->gids ? 0 : env_load(&qp->dev->lid),
         .sl = wqe->u.ud.av.sl,
         .pkey_index = pkey_index,
     };
@@ -220,9 +284,29 @@ static bool reaches(struct vmri_qp *qp, struct vmri_dev *dev)
            vmri_port_reaches(qp->dev, dev);
 }
 
+/*
+ * The LID of the port or the group that an address names; 0: none.  On a RoCE fabric
+ * that of any group stands for the one that the GID names.
+ */
+static uint16_t destination(struct vmri_qp *qp, const struct vmri_av *av)
+{
+    uint8_t sgid[16];
+
+    if ( likely(!qp->dev->gids) )
+        return av->dlid;
+
+    if ( !(av->flags & VMRI_AV_GRH) ||
+         !vmri_gid_get(qp->dev, av->sgid_index, sgid) )
+        return 0;
+
+    return vmri_gid_is_group(av->dgid) ? VMRI_MLID_MIN
+                                       : vmri_gid_route(qp, av->dgid);
+}
+
 enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
+    const uint16_t dlid = destination(qp, &wqe->u.ud.av);
     struct vmri_qp *peer = NULL;
     uint32_t bytes = wqe->length;
     struct vmri_dev *dev;
@@ -235,12 +319,12 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
     if ( !qp->tx.group_end && !vmri_rate_allows(qp, &bytes) )
         return VMRI_STEP_PARKED;
 
-    if ( wqe->u.ud.av.dlid >= VMRI_MLID_MIN )
+    if ( dlid >= VMRI_MLID_MIN )
         return vmri_multicast(qp, budget);
 
     vmri_spend(budget, wqe->length);
 
-    dev = vmri_fabric_peer(qp->dev->fabric, wqe->u.ud.av.dlid);
+    dev = vmri_fabric_peer(qp->dev->fabric, dlid);
     if ( dev && reaches(qp, dev) )
         peer = vmri_table_get(&dev->qps, wqe->u.ud.remote_qpn);
 

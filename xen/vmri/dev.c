@@ -110,6 +110,7 @@ static int dev_alloc(struct vmri_domain *vd, bool sm, struct vmri_dev **out)
 /* Its tables have gone.  Under vmri_control_lock, which keeps the domain's. */
 static void dev_free(struct vmri_dev *dev)
 {
+    vmri_gid_table_free(dev);
     vmri_domain_uncharge(dev->owner, VMRI_RES_BYTES, sizeof(*dev));
     vmri_domain_uncharge(dev->owner, VMRI_RES_DEV, 1);
     env_free(dev);
@@ -132,7 +133,9 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
     if ( ret )
         goto release;
 
-    ret = vmri_fabric_add(dev->fabric, dev, arg->lid);
+    ret = dev->fabric->gids ? vmri_gid_table_alloc(dev) : 0;
+    if ( !ret )
+        ret = vmri_fabric_add(dev->fabric, dev, arg->lid);
     if ( ret )
         goto put;
 
@@ -205,6 +208,7 @@ static void dev_hide(struct vmri_dev *dev)
 {
     vmri_fabric_remove(dev->fabric, dev);
     vmri_subnet_leave(dev->fabric, dev);
+    vmri_gids_forget(dev);
     vmri_park_fini(&dev->park);
     vmri_table_kill(&dev->owner->devs, dev->id);
     list_add_tail(&dev->dying, &dev->owner->dying);
@@ -444,6 +448,7 @@ int vmri_dev_close(struct vmri_dev *dev, bool again)
         return 0;
 
     vmri_subnet_unwatch(dev);
+    vmri_gids_forget(dev);
     ret = close_tables(dev);
     if ( ret )
         return ret;
@@ -514,7 +519,8 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_srq = most(dev, VMRI_RES_SRQ),
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,
-        .flags = dev->sm ? VMRI_DEVF_SM : 0,
+        .flags = (dev->sm ? VMRI_DEVF_SM : 0) |
+                 (dev->gids ? VMRI_DEVF_ROCE : 0),
     };
     for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
         attr->pkeys[i] = env_load(&dev->port.pkeys[i]);

@@ -66,6 +66,7 @@ enum env_level {
     LEVEL_ROUTE,
     LEVEL_FABRIC,
     LEVEL_DEV,
+    LEVEL_GID,
     LEVEL_TABLE,
     LEVEL_GROUP,
     LEVEL_QP,

@@ -29,14 +29,20 @@ static struct vmri_fabric *fabric_find(uint32_t id)
     return f && f->id == id ? f : NULL;
 }
 
-/* One that is not there yet, with no devices. */
-static struct vmri_fabric *fabric_make(uint32_t id)
+/* One that is not there yet, with no devices; NULL: memory. */
+static struct vmri_fabric *fabric_make(uint32_t id, uint8_t link)
 {
     struct vmri_fabric *f = env_alloc(sizeof(*f)), *next = fabric_from(id);
     unsigned int i;
 
     if ( !f )
         return NULL;
+
+    if ( link == VMRI_LINK_ROCE && !(f->gids = vmri_gids_alloc()) )
+    {
+        env_free(f);
+        return NULL;
+    }
 
     vmri_table_init(&f->lids, &vmri_format_lid, VMRI_LID_MAX + 1, NULL,
                     VMRI_RES_DEV);
@@ -64,6 +70,7 @@ static void fabric_free(struct vmri_fabric *f)
     vmri_routes_free(&f->routes);
     vmri_table_fini(&f->lids);
     vmri_table_fini(&f->mlids);
+    env_free(f->gids);
     env_free(f);
 }
 
@@ -75,7 +82,7 @@ int vmri_fabric_get(uint32_t id, bool created, struct vmri_fabric **result)
         return -ENOENT;
 
     if ( !f )
-        f = fabric_make(id);
+        f = fabric_make(id, VMRI_LINK_IB);
     if ( !f )
         return -ENOMEM;
 
@@ -152,6 +159,11 @@ static uint32_t lowest_free(void)
     return id;
 }
 
+static uint8_t link_of(const struct vmri_fabric *f)
+{
+    return f->gids ? VMRI_LINK_ROCE : VMRI_LINK_IB;
+}
+
 static int create(struct vmri_ctl_fabric *arg)
 {
     const uint32_t id = arg->fabric == VMRI_FABRIC_ANY ? lowest_free()
@@ -163,8 +175,11 @@ static int create(struct vmri_ctl_fabric *arg)
     if ( nr_created == VMRI_FABRICS || id > VMRI_FABRIC_MAX )
         return -ENOSPC;
 
+    if ( f && link_of(f) != arg->link )
+        return -EBUSY;
+
     if ( !f )
-        f = fabric_make(id);
+        f = fabric_make(id, arg->link);
     if ( !f )
         return -ENOMEM;
 
@@ -184,9 +199,6 @@ int vmri_fabric_create(struct vmri_ctl_fabric *arg)
          arg->created || arg->devices || arg->reserved0 || arg->rules ||
          arg->link > VMRI_LINK_ROCE || !name_valid(arg->name) )
         return -EINVAL;
-    if ( arg->link != VMRI_LINK_IB )
-        return -EOPNOTSUPP;
-
     env_lock(&vmri_control_lock);
     ret = create(arg);
     env_unlock(&vmri_control_lock);
@@ -226,7 +238,7 @@ int vmri_fabric_list(struct vmri_ctl_fabric *arg)
     {
         *arg = (struct vmri_ctl_fabric){
             .fabric = f->id,
-            .link = VMRI_LINK_IB,
+            .link = link_of(f),
             .created = f->created,
             .devices = f->devs,
             .rules = f->rules.nr,
@@ -300,6 +312,7 @@ int vmri_fabric_move(struct vmri_fabric *f, struct vmri_dev *dev, uint16_t lid)
     /* Who refers to it gives that back by lid_slot: so none does by now. */
     vmri_fabric_remove(f, dev);
     show(f, dev, lid);
+    vmri_gids_moved(dev);
 
     return 0;
 }

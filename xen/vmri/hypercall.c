@@ -12,6 +12,7 @@ union args {
     struct vmri_dev_attr dev_attr;
     struct vmri_counters counters;
     struct vmri_dev_describe dev_describe;
+    struct vmri_gid_set gid_set;
     struct vmri_port_query port_query;
     struct vmri_eq_create eq_create;
     struct vmri_cq_create cq_create;
@@ -44,6 +45,7 @@ static const struct command {
     { VMRI_OP_dev_query, sizeof(struct vmri_dev_attr), OUT },
     { VMRI_OP_dev_counters, sizeof(struct vmri_counters), OUT },
     { VMRI_OP_dev_describe, sizeof(struct vmri_dev_describe), IN },
+    { VMRI_OP_gid_set, sizeof(struct vmri_gid_set), IN },
     { VMRI_OP_pd_create, sizeof(struct vmri_object), IN | OUT },
     { VMRI_OP_pd_destroy, sizeof(struct vmri_object), IN },
     { VMRI_OP_xrcd_create, sizeof(struct vmri_object), IN | OUT },
@@ -148,6 +150,8 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return 0;
     case VMRI_OP_dev_describe:
         return vmri_port_describe(dev, &args->dev_describe);
+    case VMRI_OP_gid_set:
+        return vmri_gid_set(dev, &args->gid_set);
     case VMRI_OP_pd_create:
         return vmri_pd_create(dev, &args->object);
     case VMRI_OP_xrcd_create:

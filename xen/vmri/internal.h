@@ -23,8 +23,8 @@
  * What waits for what: a call that kills an object waits for peers' steps, one
  * that kills a device (with vmri_control_lock held) for calls in it, one that
  * frees a multicast group (with its fabric's mcg_lock held) for steps that
- * send to it.  Steps wait for no kill and no mcg_lock, calls of guests for no
- * vmri_control_lock: no circle.  One kind of step waits: one that takes away
+ * send to it.  Steps wait for no kill, for an mcg_lock only before they refer to a
+ * group, calls of guests for no vmri_control_lock: no circle.  One kind of step waits: one that takes away
  * what a key grants (an invalidation, a new binding) waits for the references
  * to that key, while it refers to queue pairs and devices, but to no key.  Who
  * refers to a key waits for nothing, so such a step ends.  A key is changed by
@@ -52,6 +52,7 @@
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
  *                  who is in them; who is to be told.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
+ *   LEVEL_GID      fabric->gids->lock: which device has which GID.
  *   LEVEL_TABLE    table->lock: which slots are free.
  *   LEVEL_GROUP    group->lock: the order of a group's attachments.
  *   LEVEL_QP       qp->lock: state, attributes, receive queue.
@@ -283,6 +284,7 @@ struct vmri_source {
     struct list_head waiting;   /* by eq->lock */
 };
 
+#include "gid.h"
 #include "mcg.h"
 #include "port.h"
 #include "rate.h"
@@ -299,6 +301,7 @@ struct vmri_fabric {
     char name[VMRI_FABRIC_NAME];/* by vmri_control_lock */
     struct vmri_rules rules;
     struct vmri_routes routes;
+    struct vmri_gids *gids;     /* constant; NULL: the link layer is IB */
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
     struct vmri_dev *sm;        /* by vmri_control_lock: manages it; or NULL */
@@ -343,13 +346,14 @@ struct vmri_dev {
     uint32_t group;             /* as rules have it */
     uint32_t id;
     /*
-     * No other device's or QP's; another one when the fabric's rules change.  By
-     * vmri_control_lock; read without, too.
+     * Atomic.  No other device's or QP's; another one when the fabric's rules
+     * change, or its own GIDs.
      */
     uint64_t life;
     bool limited;               /* by rates.lock; read without, too */
     struct vmri_slot *slot;     /* in owner->devs */
     bool sm;                    /* it manages its fabric */
+    struct vmri_gid_table *gids;/* NULL: the link layer is IB */
 
     env_lock_t lock;            /* LEVEL_DEV */
     uint16_t lid;               /* by vmri_control_lock; read without, too */

@@ -98,10 +98,28 @@ static void group_free(struct vmri_fabric *f, struct vmri_group *g)
     env_free(g);
 }
 
+/* On a RoCE fabric, groups have no number that guests know. */
+static struct vmri_group *group_get_by_mgid(struct vmri_fabric *f,
+                                            const uint8_t mgid[16])
+{
+    struct vmri_group *g;
+
+    env_lock(&f->mcg_lock);
+    g = group_find(f, mgid);
+    if ( g )
+        g = vmri_table_get(&f->mlids, mlid_index(g->attr.mlid));
+    env_unlock(&f->mcg_lock);
+
+    return g;
+}
+
 struct vmri_group *vmri_group_get(struct vmri_fabric *f,
                                   const struct vmri_av *av)
 {
     struct vmri_group *g;
+
+    if ( f->gids )
+        return group_get_by_mgid(f, av->dgid);
 
     if ( !mlid_valid(av->dlid) )
         return NULL;
@@ -495,10 +513,14 @@ int vmri_mcg_query(struct vmri_dev *dev, struct vmri_mcg_query *arg)
 
 /* ---- queue pairs ---- */
 
-static int check_attach(const struct vmri_mcg_qp *arg)
+static int check_attach(const struct vmri_fabric *f,
+                        const struct vmri_mcg_qp *arg)
 {
-    return arg->reserved || !mgid_valid(arg->mgid) || !mlid_valid(arg->mlid)
-           ? -EINVAL : 0;
+    const bool group = f->gids ? vmri_gid_is_group(arg->mgid) && !arg->mlid
+                               : mgid_valid(arg->mgid) &&
+                                 mlid_valid(arg->mlid);
+
+    return arg->reserved || !group ? -EINVAL : 0;
 }
 
 static struct vmri_attachment *attachment_find(struct vmri_qp *qp,
@@ -597,7 +619,7 @@ int vmri_mcg_attach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg)
 {
     struct vmri_fabric *f = dev->fabric;
     struct vmri_qp *qp;
-    int ret = check_attach(arg);
+    int ret = check_attach(f, arg);
 
     if ( ret )
         return ret;
@@ -627,7 +649,7 @@ int vmri_mcg_detach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg)
     struct vmri_fabric *f = dev->fabric;
     struct vmri_attachment *a;
     struct vmri_qp *qp;
-    int ret = check_attach(arg);
+    int ret = check_attach(f, arg);
 
     if ( ret )
         return ret;
@@ -640,7 +662,7 @@ int vmri_mcg_detach(struct vmri_dev *dev, const struct vmri_mcg_qp *arg)
     a = attachment_find(qp, arg->mgid);
     if ( !a )
         ret = -ENOENT;
-    else if ( a->membership->group->attr.mlid != arg->mlid )
+    else if ( arg->mlid && a->membership->group->attr.mlid != arg->mlid )
         ret = -EINVAL;
     else
         detach(dev, a);

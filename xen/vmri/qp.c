@@ -379,7 +379,7 @@ static void entered(struct vmri_qp *qp, unsigned int state,
     }
 }
 
-int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg)
+int vmri_qp_modify(struct vmri_dev *dev, struct vmri_qp_modify *arg)
 {
     struct vmri_qp *qp = vmri_table_get(&dev->qps, arg->qpn);
     unsigned int old, state = 0;
@@ -432,6 +432,8 @@ int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg)
 
     arg->qpn = qpn;
     arg->cur_state = arg->state;
+    if ( dev->gids )
+        arg->av.dlid = 0;
     vmri_table_put(&dev->qps, qpn);
 
     return 0;

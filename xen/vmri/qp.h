@@ -160,6 +160,7 @@ struct vmri_qp {
     struct vmri_tx tx;          /* by the owner */
     struct vmri_turn rate;      /* by the owner; of a device that is limited */
     struct vmri_route route;    /* by the owner */
+    struct vmri_gid_lid gid_lid;    /* by the owner; datagrams over RoCE */
     struct vmri_xlat xlat;      /* by the owner: of our own keys */
     struct vmri_wq rq;          /* by lock; rq.done also under `inflight` */
     /*
@@ -204,7 +205,8 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
                    struct vmri_call *call);
 int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
                              struct vmri_call *call);
-int vmri_qp_modify(struct vmri_dev *dev, const struct vmri_qp_modify *arg);
+/* The command's; arg's peer becomes what VMRI knows it by. */
+int vmri_qp_modify(struct vmri_dev *dev, struct vmri_qp_modify *arg);
 int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg);
 /*
  * Put a QP into the error state and raise `event` (0: none), from anywhere but

@@ -133,16 +133,25 @@ static bool transition_allowed(const struct vmri_qp *qp, unsigned int from,
            !(mask & ~(required | optional));
 }
 
-static bool av_valid(const struct vmri_av *av)
+/* Of a RoCE fabric's, the LID is ours. */
+static bool av_names_peer(const struct vmri_qp *qp, const struct vmri_av *av)
 {
-    return av->dlid && av->dlid <= VMRI_LID_MAX && av->sl < 16 &&
-           !av->sgid_index && !(av->flags & ~VMRI_AV_GRH) &&
-           !(av->flow_label >> 20) &&
+    if ( qp->dev->gids )
+        return (av->flags & VMRI_AV_GRH) && av->sgid_index < VMRI_MAX_GIDS;
+
+    return av->dlid && av->dlid <= VMRI_LID_MAX && !av->sgid_index;
+}
+
+static bool av_valid(const struct vmri_qp *qp, const struct vmri_av *av)
+{
+    return av_names_peer(qp, av) && av->sl < 16 &&
+           !(av->flags & ~VMRI_AV_GRH) && !(av->flow_label >> 20) &&
            !av->pkey_index && !av->reserved[0] && !av->reserved[1];
 }
 
 /* Each value that the mask names lies in its range. */
-static bool values_valid(const struct vmri_qp_modify *arg)
+static bool values_valid(const struct vmri_qp *qp,
+                         const struct vmri_qp_modify *arg)
 {
     const struct {
         uint32_t attr;
@@ -152,7 +161,7 @@ static bool values_valid(const struct vmri_qp_modify *arg)
         { A(ACCESS_FLAGS), !(arg->access_flags & ~VMRI_ACCESS_QP) },
         { A(PKEY_INDEX), arg->pkey_index < VMRI_MAX_PKEYS },
         { A(PORT), arg->port == 1 },
-        { A(AV), av_valid(&arg->av) },
+        { A(AV), av_valid(qp, &arg->av) },
         { A(PATH_MTU), arg->path_mtu >= 1 && arg->path_mtu <= 5 },
         { A(TIMEOUT), arg->timeout < 32 },
         { A(RETRY_CNT), arg->retry_cnt < 8 },
@@ -199,7 +208,7 @@ int vmri_qp_check_modify(const struct vmri_qp *qp,
     unsigned int to = arg->mask & A(STATE) ? arg->state : from;
 
     if ( to > VMRI_QPS_ERR || !current_state_ok(from, arg) ||
-         !values_valid(arg) || !transition_allowed(qp, from, to, arg->mask) ||
+         !values_valid(qp, arg) || !transition_allowed(qp, from, to, arg->mask) ||
          !drained(qp, from, to) )
         return -EINVAL;
 

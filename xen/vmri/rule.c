@@ -26,6 +26,7 @@ static uint32_t nr_rules;       /* by vmri_control_lock: of all fabrics */
 struct end {
     uint64_t gid[2];
     uint32_t group;
+    const struct vmri_dev *dev; /* has these and perhaps more; NULL: elsewhere */
 };
 
 static struct end end_of(const struct vmri_dev *dev)
@@ -33,23 +34,13 @@ static struct end end_of(const struct vmri_dev *dev)
     return (struct end){
         .gid = { env_load(&dev->port.gid_prefix), dev->guid },
         .group = dev->group,
+        .dev = dev,
     };
-}
-
-static uint64_t word(const uint8_t *bytes)
-{
-    uint64_t v = 0;
-    unsigned int i;
-
-    for ( i = 0; i < 8; i++ )
-        v = v << 8 | bytes[i];
-
-    return v;
 }
 
 static struct end end_at(const uint8_t gid[16])
 {
-    return (struct end){ .gid = { word(gid), word(gid + 8) } };
+    return (struct end){ .gid = { vmri_be_word(gid), vmri_be_word(gid + 8) } };
 }
 
 /* ---- asking; without a lock ---- */
@@ -66,14 +57,17 @@ static bool is_for(const struct vmri_rule *r, unsigned int direction,
 static bool names(const struct vmri_rule *r, const struct end *remote)
 {
     const uint32_t group = env_load_acquire(&r->remote_group);
-    unsigned int i;
+    const uint64_t prefix[2] = { env_load_acquire(&r->prefix[0]),
+                                 env_load_acquire(&r->prefix[1]) };
+    const uint64_t mask[2] = { env_load_acquire(&r->mask[0]),
+                               env_load_acquire(&r->mask[1]) };
 
-    for ( i = 0; i < 2; i++ )
-        if ( (remote->gid[i] ^ env_load_acquire(&r->prefix[i])) &
-             env_load_acquire(&r->mask[i]) )
-            return false;
+    if ( group && group != remote->group )
+        return false;
 
-    return !group || group == remote->group;
+    return (!((remote->gid[0] ^ prefix[0]) & mask[0]) &&
+            !((remote->gid[1] ^ prefix[1]) & mask[1])) ||
+           (remote->dev && vmri_gid_within(remote->dev, prefix, mask));
 }
 
 /* Do the rules of one direction let `local` be reached, or reach? */
@@ -250,7 +244,7 @@ static int add(struct vmri_fabric *f, struct vmri_ctl_rule *arg)
 {
     struct vmri_rules *rules = &f->rules;
     const struct vmri_rule rule = {
-        .prefix = { word(arg->prefix), word(arg->prefix + 8) },
+        .prefix = { vmri_be_word(arg->prefix), vmri_be_word(arg->prefix + 8) },
         .mask = { mask(arg->bits),
                   mask(arg->bits > 64 ? arg->bits - 64 : 0) },
         .group = arg->group,
@@ -297,7 +291,8 @@ void vmri_rules_free(struct vmri_fabric *f)
 
 static bool valid(const struct vmri_ctl_rule *arg)
 {
-    const uint64_t prefix[2] = { word(arg->prefix), word(arg->prefix + 8) };
+    const uint64_t prefix[2] = { vmri_be_word(arg->prefix),
+                                 vmri_be_word(arg->prefix + 8) };
 
     return arg->direction <= VMRI_RULE_EGRESS && !arg->rule &&
            arg->protocol <= VMRI_RULE_ROCE && arg->bits <= 128 &&
@@ -313,12 +308,15 @@ int vmri_rule_add(struct vmri_ctl_rule *arg)
 
     if ( !valid(arg) )
         return -EINVAL;
-    if ( arg->protocol == VMRI_RULE_ROCE )
-        return -EOPNOTSUPP;
 
     env_lock(&vmri_control_lock);
     f = vmri_fabric_created(arg->fabric);
-    ret = f ? add(f, arg) : -ENOENT;
+    if ( !f )
+        ret = -ENOENT;
+    else if ( arg->protocol == (f->gids ? VMRI_RULE_IB : VMRI_RULE_ROCE) )
+        ret = -EOPNOTSUPP;
+    else
+        ret = add(f, arg);
     env_unlock(&vmri_control_lock);
 
     return ret;
@@ -356,17 +354,6 @@ int vmri_rule_del(uint32_t fabric, uint32_t rule)
     return ret;
 }
 
-static void put_word(uint8_t *bytes, uint64_t v)
-{
-    unsigned int i = 8;
-
-    while ( i-- )
-    {
-        bytes[i] = v;
-        v >>= 8;
-    }
-}
-
 static void tell(const struct vmri_rule *r, uint32_t number,
                  struct vmri_ctl_rule *arg)
 {
@@ -378,8 +365,8 @@ static void tell(const struct vmri_rule *r, uint32_t number,
         .group = r->group,
         .remote_group = r->remote_group,
     };
-    put_word(arg->prefix, r->prefix[0]);
-    put_word(arg->prefix + 8, r->prefix[1]);
+    vmri_put_be(arg->prefix, r->prefix[0], 8);
+    vmri_put_be(arg->prefix + 8, r->prefix[1], 8);
 }
 
 int vmri_rule_list(struct vmri_ctl_rule *arg)

@@ -63,7 +63,16 @@ static bool elsewhere(struct vmri_routes *routes, const struct vmri_av *av)
     return found;
 }
 
-int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg)
+/* The device of this host that is named, with a reference, or NULL. */
+static struct vmri_dev *named(struct vmri_fabric *f, struct vmri_av *av)
+{
+    if ( f->gids )
+        av->dlid = vmri_gid_find(f, av->dgid);
+
+    return vmri_fabric_peer(f, av->dlid);
+}
+
+int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg)
 {
     struct vmri_fabric *f = qp->dev->fabric;
     struct vmri_dev *peer;
@@ -71,8 +80,10 @@ int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg)
 
     if ( !(arg->mask & VMRI_QPA_AV) || vmri_qp_datagram(qp) )
         return 0;
+    if ( f->gids && arg->av.dlid )
+        return -EINVAL;
 
-    peer = vmri_fabric_peer(f, arg->av.dlid);
+    peer = named(f, &arg->av);
     if ( peer )
     {
         ret = vmri_rules_allow(qp->dev, peer) ? 0 : -EPERM;
@@ -81,7 +92,7 @@ int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg)
     }
 
     if ( !elsewhere(&f->routes, &arg->av) )
-        return 0;
+        return f->gids ? -EHOSTUNREACH : 0;
 
     return vmri_rules_allow_remote(qp->dev, arg->av.dgid) ? -EHOSTUNREACH
                                                           : -EPERM;
@@ -152,7 +163,8 @@ static int del(struct vmri_routes *routes, const struct vmri_ctl_route *arg)
 
 static bool valid(const struct vmri_ctl_route *arg)
 {
-    return !arg->reserved && arg->gid[0] != 0xff && arg->host_gid[0] != 0xff;
+    return !arg->reserved && !vmri_gid_is_group(arg->gid) &&
+           !vmri_gid_is_group(arg->host_gid);
 }
 
 int vmri_route_add(const struct vmri_ctl_route *arg)

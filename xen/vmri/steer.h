@@ -33,9 +33,11 @@ void vmri_routes_free(struct vmri_routes *routes);
 /*
  * The hook: a queue pair is to have the peer that a command names.  0: it is on
  * this host, or not there and may still come; -EPERM: rules forbid it;
- * -EHOSTUNREACH: it is on another host, and nothing leads there.
+ * -EHOSTUNREACH: it is on another host, and nothing leads there, or nobody has the
+ * GID; -EINVAL: a LID where there are none.  On a RoCE fabric arg's LID becomes that
+ * of the device with the GID.
  */
-int vmri_steer(const struct vmri_qp *qp, const struct vmri_qp_modify *arg);
+int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg);
 
 #endif /* VMRI_STEER_H */
 

@@ -61,6 +61,8 @@ void vmri_subnet_ports_changed(struct vmri_fabric *f)
 
 int vmri_subnet_admits(const struct vmri_fabric *f, const struct vmri_dev *dev)
 {
+    if ( dev->sm && f->gids )
+        return -EOPNOTSUPP;
     if ( dev->sm && f->sm )
         return -EBUSY;
 
