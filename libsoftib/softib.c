@@ -117,6 +117,7 @@ static struct verbs_context *softib_alloc_context(struct ibv_device *ibdev,
 	ctx->ring = softib_choose_ring(resp.doorbells);
 	ctx->dev_id = resp.dev_id;
 	ctx->hypercall = resp.hypercall;
+	ctx->roce = resp.flags & SOFTIB_CONTEXT_ROCE;
 	pthread_mutex_init(&ctx->qp_mutex, NULL);
 	verbs_set_ops(&ctx->vctx, &softib_context_ops);
 	return &ctx->vctx;

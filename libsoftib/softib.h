@@ -47,6 +47,7 @@ struct softib_context {
 	enum softib_ring	ring;
 	uint32_t		dev_id;		/* what it names: VMRI's device */
 	uint32_t		hypercall;	/* VMRI's number */
+	bool			roce;		/* the port's link layer */
 };
 
 struct softib_ah {

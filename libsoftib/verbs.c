@@ -78,16 +78,23 @@ int softib_query_rt_values(struct ibv_context *ibctx,
 	return 0;
 }
 
+static bool names_port(bool roce, const struct ibv_ah_attr *attr)
+{
+	if (roce)
+		return attr->is_global && attr->grh.sgid_index < VMRI_MAX_GIDS;
+	return attr->is_global ? !attr->grh.sgid_index : attr->dlid;
+}
+
 /*
  * An address handle is an address vector that every UD request carries along;
  * neither driver nor hypervisor know of it.
  */
 struct ibv_ah *softib_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 {
+	bool roce = to_sctx(ibpd->context)->roce;
 	struct softib_ah *ah;
 
-	if (attr->port_num != 1 || attr->sl > 15 ||
-	    (attr->is_global ? attr->grh.sgid_index != 0 : !attr->dlid)) {
+	if (attr->port_num != 1 || attr->sl > 15 || !names_port(roce, attr)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -96,7 +103,7 @@ struct ibv_ah *softib_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 	if (!ah)
 		return NULL;
 
-	ah->av.dlid = attr->dlid;
+	ah->av.dlid = roce ? 0 : attr->dlid;
 	ah->av.sl = attr->sl;
 	ah->av.src_path_bits = attr->src_path_bits;
 	ah->av.static_rate = attr->static_rate;

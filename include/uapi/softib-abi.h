@@ -31,8 +31,11 @@ struct softib_alloc_ucontext_resp {
 	__u32 max_inline;		/* bytes */
 	__u32 page_size;		/* unit of the mappings */
 	__u32 hypercall;		/* VMRI's number, for the same */
-	__u32 reserved;
+	__u32 flags;			/* SOFTIB_CONTEXT_* */
 };
+
+/* The port is one of RoCE: addresses have a GRH and no LID. */
+#define SOFTIB_CONTEXT_ROCE	0x1
 
 struct softib_query_device_ex_resp {
 	__aligned_u64 clock;		/* now, as completions are stamped; ns */

@@ -7,19 +7,29 @@
 
 #define SOFTIB_FLOW_LABEL_MASK	0xfffff
 
+static enum rdma_ah_attr_type softib_ah_type(const struct softib_dev *dev)
+{
+	return softib_is_roce(dev) ? RDMA_AH_ATTR_TYPE_ROCE :
+				     RDMA_AH_ATTR_TYPE_IB;
+}
+
 /**
  * softib_av_from_attr() - make VMRI's address vector
+ * @dev:	device that it is for
  * @attr:	address
  * @av:		filled in
  *
  * Return: 0, or -EINVAL for an address that this port cannot have.
  */
-int softib_av_from_attr(const struct rdma_ah_attr *attr, struct vmri_av *av)
+int softib_av_from_attr(const struct softib_dev *dev,
+			const struct rdma_ah_attr *attr, struct vmri_av *av)
 {
 	const struct ib_global_route *grh;
 
-	if (attr->type != RDMA_AH_ATTR_TYPE_IB ||
+	if (attr->type != softib_ah_type(dev) ||
 	    rdma_ah_get_port_num(attr) != SOFTIB_PORT)
+		return -EINVAL;
+	if (softib_is_roce(dev) && !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH))
 		return -EINVAL;
 
 	*av = (struct vmri_av) {
@@ -42,10 +52,11 @@ int softib_av_from_attr(const struct rdma_ah_attr *attr, struct vmri_av *av)
 }
 
 /* The other way round. */
-void softib_av_to_attr(const struct vmri_av *av, struct rdma_ah_attr *attr)
+void softib_av_to_attr(const struct softib_dev *dev, const struct vmri_av *av,
+		       struct rdma_ah_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
-	attr->type = RDMA_AH_ATTR_TYPE_IB;
+	attr->type = softib_ah_type(dev);
 	rdma_ah_set_port_num(attr, SOFTIB_PORT);
 	rdma_ah_set_dlid(attr, av->dlid);
 	rdma_ah_set_sl(attr, av->sl);
@@ -62,12 +73,14 @@ void softib_av_to_attr(const struct vmri_av *av, struct rdma_ah_attr *attr)
 int softib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		     struct ib_udata *udata)
 {
-	return softib_av_from_attr(init->ah_attr, &to_softib_ah(ibah)->av);
+	return softib_av_from_attr(to_softib_dev(ibah->device), init->ah_attr,
+				   &to_softib_ah(ibah)->av);
 }
 
 int softib_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
-	softib_av_to_attr(&to_softib_ah(ibah)->av, attr);
+	softib_av_to_attr(to_softib_dev(ibah->device), &to_softib_ah(ibah)->av,
+			  attr);
 	return 0;
 }
 

@@ -94,6 +94,20 @@ static int softib_query_device(struct ib_device *ibdev,
 	return softib_tell_clock(to_softib_dev(ibdev), udata);
 }
 
+static u32 softib_gids(const struct softib_dev *dev)
+{
+	return softib_is_roce(dev) ? VMRI_MAX_GIDS : SOFTIB_GIDS;
+}
+
+/* On RoCE the port is as good as its network interface. */
+static enum ib_port_state softib_port_state(const struct softib_dev *dev,
+					    const struct vmri_dev_attr *attr)
+{
+	if (softib_is_roce(dev) && !READ_ONCE(dev->roce.up))
+		return IB_PORT_DOWN;
+	return attr->port_state;
+}
+
 static int softib_query_port(struct ib_device *ibdev, u32 port,
 			     struct ib_port_attr *props)
 {
@@ -111,22 +125,26 @@ static int softib_query_port(struct ib_device *ibdev, u32 port,
 	/* The fastest link that needs no extended attributes. */
 	props->active_speed = IB_SPEED_QDR;
 	props->active_width = IB_WIDTH_4X;
-	props->state = attr.port_state;
-	props->phys_state = attr.port_state == IB_PORT_DOWN ?
+	props->state = softib_port_state(dev, &attr);
+	props->phys_state = props->state == IB_PORT_DOWN ?
 			    IB_PORT_PHYS_STATE_DISABLED :
 			    IB_PORT_PHYS_STATE_LINK_UP;
 	props->max_mtu = IB_MTU_4096;
 	props->active_mtu = attr.mtu;
-	props->gid_tbl_len = SOFTIB_GIDS;
+	props->gid_tbl_len = softib_gids(dev);
 	props->pkey_tbl_len = attr.max_pkeys;
 	props->max_msg_sz = attr.max_msg_size;
 	props->bad_pkey_cntr = counters.pkey_violations;
 	props->qkey_viol_cntr = counters.qkey_violations;
-	props->lid = attr.lid;
-	props->sm_lid = attr.sm_lid;
 	props->max_vl_num = 1;
 	props->subnet_timeout = SOFTIB_SUBNET_TIMEOUT;
 	props->port_cap_flags = READ_ONCE(dev->port_cap_flags);
+	if (softib_is_roce(dev)) {
+		props->ip_gids = true;
+	} else {
+		props->lid = attr.lid;
+		props->sm_lid = attr.sm_lid;
+	}
 	return 0;
 }
 
@@ -220,9 +238,13 @@ static int softib_modify_device(struct ib_device *ibdev, int mask,
 static int softib_get_port_immutable(struct ib_device *ibdev, u32 port,
 				     struct ib_port_immutable *immutable)
 {
-	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	struct softib_dev *dev = to_softib_dev(ibdev);
+
+	immutable->core_cap_flags = softib_is_roce(dev) ?
+				    RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP :
+				    RDMA_CORE_PORT_IBA_IB;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
-	immutable->gid_tbl_len = SOFTIB_GIDS;
+	immutable->gid_tbl_len = softib_gids(dev);
 	immutable->pkey_tbl_len = VMRI_MAX_PKEYS;
 	return 0;
 }
@@ -230,7 +252,8 @@ static int softib_get_port_immutable(struct ib_device *ibdev, u32 port,
 static enum rdma_link_layer softib_get_link_layer(struct ib_device *ibdev,
 						  u32 port)
 {
-	return IB_LINK_LAYER_INFINIBAND;
+	return softib_is_roce(to_softib_dev(ibdev)) ? IB_LINK_LAYER_ETHERNET :
+						       IB_LINK_LAYER_INFINIBAND;
 }
 
 static void softib_get_fw_str(struct ib_device *ibdev, char *str)
@@ -310,6 +333,11 @@ static const struct ib_device_ops softib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, softib_xrcd, ibxrcd),
 };
 
+static const struct ib_device_ops softib_roce_ops = {
+	.add_gid = softib_add_gid,
+	.del_gid = softib_del_gid,
+};
+
 /* Is it one of this driver's? */
 bool softib_owns(const struct ib_device *ibdev)
 {
@@ -325,6 +353,7 @@ bool softib_owns(const struct ib_device *ibdev)
 int softib_device_register(struct softib_dev *dev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
+	int ret;
 
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->node_guid = cpu_to_be64(dev->attr.node_guid);
@@ -341,5 +370,22 @@ int softib_device_register(struct softib_dev *dev)
 	softib_describe(dev);
 
 	ib_set_device_ops(ibdev, &softib_ops);
-	return ib_register_device(ibdev, "softib%d", NULL);
+	if (softib_is_roce(dev))
+		ib_set_device_ops(ibdev, &softib_roce_ops);
+	ret = softib_roce_start(dev);
+	if (ret)
+		return ret;
+	ret = ib_register_device(ibdev, "softib%d", NULL);
+	if (ret)
+		softib_roce_stop(dev);
+	else
+		softib_roce_registered(dev);
+	return ret;
+}
+
+/* The other way round: nobody uses it any more. */
+void softib_device_unregister(struct softib_dev *dev)
+{
+	softib_roce_stop(dev);
+	ib_unregister_device(&dev->ibdev);
 }

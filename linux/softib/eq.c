@@ -75,7 +75,8 @@ static void softib_qp_event(struct softib_dev *dev, unsigned int type, u32 qpn)
 	softib_ref_put(&qp->ref);
 }
 
-static void softib_port_event(struct softib_dev *dev, enum ib_event_type type)
+/* Tell ib_core and the port's users.  Context: any. */
+void softib_port_event(struct softib_dev *dev, enum ib_event_type type)
 {
 	struct ib_event ev = {
 		.device = &dev->ibdev,

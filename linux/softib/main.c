@@ -138,7 +138,7 @@ static void softib_stop(struct softib_dev *dev)
 	if (softib_call(dev, VMRI_OP_dev_query, &attr) == -ENODEV)
 		softib_flush_all(dev);
 
-	ib_unregister_device(&dev->ibdev);
+	softib_device_unregister(dev);
 	softib_eqs_destroy(dev);
 	softib_sm_stop(dev);
 	destroy_workqueue(dev->wq);

@@ -7,13 +7,15 @@
 static int softib_mcast_call(struct ib_qp *ibqp, unsigned int cmd,
 			     const union ib_gid *gid, u16 mlid)
 {
+	struct softib_dev *dev = to_softib_dev(ibqp->device);
 	struct vmri_mcg_qp arg = {
-		.mlid = mlid,
+		/* RoCE has none, whatever is said (IBTA 1.4, A16). */
+		.mlid = softib_is_roce(dev) ? 0 : mlid,
 		.qpn = ibqp->qp_num,
 	};
 
 	memcpy(arg.mgid, gid->raw, sizeof(arg.mgid));
-	return softib_command(to_softib_dev(ibqp->device), cmd, &arg, &arg.qpn);
+	return softib_command(dev, cmd, &arg, &arg.qpn);
 }
 
 int softib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 mlid)

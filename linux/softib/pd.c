@@ -13,6 +13,7 @@ int softib_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	struct softib_dev *dev = to_softib_dev(ibuctx->device);
 	struct softib_alloc_ucontext_resp resp = {
 		.doorbells = SOFTIB_DOORBELL_SYSCALL | dev->doorbells,
+		.flags = softib_is_roce(dev) ? SOFTIB_CONTEXT_ROCE : 0,
 		.dev_id = dev->dev_id,
 		.hypercall = dev->hypercall,
 		.max_inline = dev->attr.max_inline,

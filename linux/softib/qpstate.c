@@ -11,12 +11,14 @@ static_assert(IB_QPS_ERR == (int)VMRI_QPS_ERR);
 static_assert(IB_QP_DEST_QPN == (int)VMRI_QPA_DEST_QPN);
 static_assert(IB_ACCESS_REMOTE_ATOMIC == (int)VMRI_ACCESS_REMOTE_ATOMIC);
 
-static int softib_modify_cmd(const struct ib_qp_attr *attr, int mask,
+static int softib_modify_cmd(const struct softib_dev *dev,
+			     const struct ib_qp_attr *attr, int mask,
 			     struct vmri_qp_modify *cmd)
 {
 	if ((mask & IB_QP_PORT) && attr->port_num != SOFTIB_PORT)
 		return -EINVAL;
-	if ((mask & IB_QP_AV) && softib_av_from_attr(&attr->ah_attr, &cmd->av))
+	if ((mask & IB_QP_AV) &&
+	    softib_av_from_attr(dev, &attr->ah_attr, &cmd->av))
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS) {
 		/*
@@ -100,7 +102,7 @@ int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
 	if (!ib_modify_qp_is_ok(cur, next, ibqp->qp_type, mask))
 		return -EINVAL;
-	ret = softib_modify_cmd(attr, mask, &cmd);
+	ret = softib_modify_cmd(dev, attr, mask, &cmd);
 	if (ret)
 		return ret;
 
@@ -147,7 +149,7 @@ int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		.retry_cnt = cmd.retry_cnt,
 		.rnr_retry = cmd.rnr_retry,
 	};
-	softib_av_to_attr(&cmd.av, &attr->ah_attr);
+	softib_av_to_attr(dev, &cmd.av, &attr->ah_attr);
 
 	*init = (struct ib_qp_init_attr) {
 		.qp_context = ibqp->qp_context,

@@ -135,8 +135,9 @@ static int softib_sa_add(struct ib_device *ibdev)
 	};
 	struct ib_mad_agent *agent;
 
-	/* For a manager's device the manager is one. */
-	if (!softib_owns(ibdev) || to_softib_dev(ibdev)->sm)
+	/* For a manager's device the manager is one; RoCE has no subnets. */
+	if (!softib_owns(ibdev) || to_softib_dev(ibdev)->sm ||
+	    !rdma_cap_ib_sa(ibdev, SOFTIB_PORT))
 		return -EOPNOTSUPP;
 
 	set_bit(IB_MGMT_METHOD_GET, req.method_mask);

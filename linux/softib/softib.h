@@ -29,7 +29,9 @@
 #define SOFTIB_H
 
 #include <linux/completion.h>
+#include <linux/if_ether.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/refcount.h>
 #include <linux/semaphore.h>
 #include <linux/spinlock.h>
@@ -65,6 +67,15 @@ struct softib_commands {
 	} done[SOFTIB_MAX_COMMANDS];
 };
 
+/* The network interface that a device belongs to; by RTNL. */
+struct softib_roce {
+	struct notifier_block nb;
+	u8 mac[ETH_ALEN];		/* constant: the interface's */
+	struct net_device *netdev;	/* or NULL; ib_core refers to it */
+	bool up;			/* also read without */
+	bool registered;		/* the device, at ib_core */
+};
+
 struct softib_dev {
 	struct ib_device ibdev;
 	struct xenbus_device *xdev;
@@ -85,6 +96,7 @@ struct softib_dev {
 	struct xarray qps;		/* QPN -> struct softib_qp.ref */
 	struct softib_commands commands;
 	struct softib_sm *sm;		/* of a device for a manager, else NULL */
+	struct softib_roce roce;	/* of a device on a RoCE fabric */
 
 	unsigned int num_eqs;
 	struct softib_eq *eqs;
@@ -256,6 +268,11 @@ static inline struct softib_dev *to_softib_dev(struct ib_device *ibdev)
 	return container_of(ibdev, struct softib_dev, ibdev);
 }
 
+static inline bool softib_is_roce(const struct softib_dev *dev)
+{
+	return dev->attr.flags & VMRI_DEVF_ROCE;
+}
+
 static inline struct softib_pd *to_softib_pd(struct ib_pd *ibpd)
 {
 	return container_of(ibpd, struct softib_pd, ibpd);
@@ -308,6 +325,7 @@ void softib_command_done(struct softib_dev *dev, const struct vmri_event *ev);
 
 /* device.c */
 int softib_device_register(struct softib_dev *dev);
+void softib_device_unregister(struct softib_dev *dev);
 bool softib_owns(const struct ib_device *ibdev);
 
 /* sa.c */
@@ -318,6 +336,15 @@ int softib_eqs_create(struct softib_dev *dev);
 void softib_eqs_destroy(struct softib_dev *dev);
 const struct cpumask *softib_get_vector_affinity(struct ib_device *ibdev,
 						 int vector);
+
+void softib_port_event(struct softib_dev *dev, enum ib_event_type type);
+
+/* roce.c */
+int softib_roce_start(struct softib_dev *dev);
+void softib_roce_registered(struct softib_dev *dev);
+void softib_roce_stop(struct softib_dev *dev);
+int softib_add_gid(const struct ib_gid_attr *attr, void **context);
+int softib_del_gid(const struct ib_gid_attr *attr, void **context);
 
 /* ref.c */
 int softib_ref_publish(struct softib_ref *ref, struct xarray *objects, u32 id);
@@ -347,8 +374,10 @@ int softib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int softib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* ah.c */
-int softib_av_from_attr(const struct rdma_ah_attr *attr, struct vmri_av *av);
-void softib_av_to_attr(const struct vmri_av *av, struct rdma_ah_attr *attr);
+int softib_av_from_attr(const struct softib_dev *dev,
+			const struct rdma_ah_attr *attr, struct vmri_av *av);
+void softib_av_to_attr(const struct softib_dev *dev, const struct vmri_av *av,
+		       struct rdma_ah_attr *attr);
 int softib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		     struct ib_udata *udata);
 int softib_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
