@@ -50,6 +50,10 @@ static void report_attach(const struct vmri_ctl_attach *attach, int rc)
     case EEXIST:
         report_conflict(attach);
         break;
+    case EOPNOTSUPP:
+        report("fabric %u has no subnet to manage: its link is roce",
+               attach->fabric);
+        break;
     case EBUSY:
         report("fabric %u has a device with sm=1 already", attach->fabric);
         break;
@@ -86,18 +90,52 @@ static void print_attached(const struct options *opt,
     writer_close(&w, '}');
 }
 
+/*
+ * The MAC address by which the guest knows the interface that the device belongs to,
+ * on a RoCE fabric.  Unless it is given, the domain's first one.
+ */
+static bool choose_mac(const struct vmri_ctl_attach *attach,
+                       char mac[MAC_TEXT_SIZE])
+{
+    int rc = fabric_link(attach->fabric);
+
+    if (rc < 0) {
+        report("cannot look up fabric %u: %s", attach->fabric, error_text(rc));
+        return false;
+    }
+    if (rc == VMRI_LINK_IB) {
+        if (*mac)
+            report("mac is for fabrics of link=roce, which fabric %u is not",
+                   attach->fabric);
+        return !*mac;
+    }
+    if (*mac)
+        return true;
+    rc = store_vif_mac(attach->domid, mac);
+    if (rc == -ENOENT)
+        report("%s has no network interface that the device could belong to: "
+               "say which by mac=M", domain_text(attach->domid));
+    else if (rc)
+        report("cannot read the MAC address of %s: %s",
+               domain_text(attach->domid), error_text(rc));
+    return !rc;
+}
+
 int cmd_attach(const struct options *opt, int argc, char **argv)
 {
     struct vmri_ctl_attach attach = { 0 };
     struct vmri_ctl_fabric fabric = { 0 };
+    char mac[MAC_TEXT_SIZE] = "";
     int rc;
 
-    if (!parse_attach(argc - 1, argv + 1, &attach, &fabric))
+    if (!parse_attach(argc - 1, argv + 1, &attach, &fabric, mac))
         return RC_USAGE;
     if (!session_open() || !session_domain(argv[0], &attach.domid) ||
         !find_fabric(&fabric))
         return RC_FAILURE;
     attach.fabric = fabric.fabric;
+    if (!choose_mac(&attach, mac))
+        return RC_FAILURE;
     /* One that had a name must not be made anew without it. */
     if (*fabric.name)
         attach.flags |= VMRI_ATTACH_CREATED;
@@ -108,7 +146,7 @@ int cmd_attach(const struct options *opt, int argc, char **argv)
         return RC_FAILURE;
     }
 
-    rc = store_add_device(&attach);
+    rc = store_add_device(&attach, mac);
     if (rc) {
         /* A domain that has gone took its device with it. */
         call_detach(attach.domid, attach.dev_id);

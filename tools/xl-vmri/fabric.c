@@ -48,6 +48,17 @@ bool find_fabric(struct vmri_ctl_fabric *fabric)
     return false;
 }
 
+int fabric_link(uint32_t id)
+{
+    struct vmri_ctl_fabric f = { .fabric = id };
+    int rc = call_fabric_list(&f);
+
+    if (rc && rc != -ENOENT)
+        return rc;
+    /* One that is not there will be made for the device. */
+    return !rc && f.fabric == id ? f.link : VMRI_LINK_IB;
+}
+
 /* The words behind the name or number that a new fabric gets. */
 static bool parse_create(int argc, char **argv, struct vmri_ctl_fabric *fabric)
 {
@@ -108,9 +119,11 @@ static int create(const struct options *opt, int argc, char **argv)
     if (rc == -EEXIST)
         report("there is a %s already, or its number is taken",
                fabric_text(&f));
-    else if (rc == -EOPNOTSUPP)
-        report("devices of link layer %s are not built yet",
-               link_names[f.link]);
+    else if (rc == -EBUSY)
+        report("devices of link layer %s are attached to %s",
+               link_names[f.link == VMRI_LINK_IB ? VMRI_LINK_ROCE
+                                                 : VMRI_LINK_IB],
+               fabric_text(&f));
     else if (rc)
         report("cannot create %s: %s", fabric_text(&f), error_text(rc));
     if (rc)

@@ -137,12 +137,33 @@ int parse_address(const char *text, uint8_t address[16])
     return 128 - V4_MAPPED_BITS;
 }
 
+bool is_mac(const char *text)
+{
+    unsigned int i;
+
+    for (i = 0; i < MAC_TEXT_SIZE - 1; i++)
+        if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+            return false;
+    /* Not a group's: the last bit of the first byte. */
+    return !text[i] && strchr("02468aceACE", text[1]);
+}
+
+static bool parse_mac(const char *text, char mac[MAC_TEXT_SIZE])
+{
+    if (!is_mac(text)) {
+        report("mac: \"%s\" is not the MAC address of an interface", text);
+        return false;
+    }
+    memcpy(mac, text, MAC_TEXT_SIZE);
+    return true;
+}
+
 /*
  * The words of attach.  LID and GUID have a value that stands for "choose one",
  * which is said by leaving them out.
  */
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
-                  struct vmri_ctl_fabric *fabric)
+                  struct vmri_ctl_fabric *fabric, char mac[MAC_TEXT_SIZE])
 {
     static const struct {
         const char *name;
@@ -154,8 +175,9 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
         { "guid", 0, 0 },
         { "sm", 0, 1 },
         { "fabric", 0, 0 },
+        { "mac", 0, 0 },
     };
-    enum { LID, ID, GROUP, GUID, SM, FABRIC };
+    enum { LID, ID, GROUP, GUID, SM, FABRIC, MAC };
     bool seen[ARRAY_SIZE(keys)] = { false };
     uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
     int i;
@@ -172,7 +194,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                 break;
         if (k == ARRAY_SIZE(keys)) {
             report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N, "
-                   "group=N, sm=1", argv[i]);
+                   "group=N, mac=M, sm=1", argv[i]);
             return false;
         }
         if (seen[k]) {
@@ -184,6 +206,8 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
             ok = parse_fabric(equals + 1, fabric);
         else if (k == GUID)
             ok = parse_guid(equals + 1, &values[k]);
+        else if (k == MAC)
+            ok = parse_mac(equals + 1, mac);
         else
             ok = parse_number(keys[k].name, equals + 1, keys[k].min,
                               keys[k].max, &values[k]);

@@ -19,6 +19,7 @@
 
 #define DOMAINS         "/local/domain"
 #define BACKENDS        "/local/domain/0/backend/vmri"
+#define VIF_BACKENDS    "/local/domain/0/backend/vif"
 #define PATH_SIZE       96
 
 /*
@@ -111,7 +112,58 @@ int store_find_domain(const char *name, uint32_t *domid)
     return rc;
 }
 
+/* The lowest numbered entry of a directory: 0 or a negative errno. */
+static int first_number(const char *path, uint32_t *number)
+{
+    unsigned int i, num;
+    char **entries = xs_directory(xs, XBT_NULL, path, &num);
+    int rc = -ENOENT;
+
+    if (!entries)
+        return -errno;
+    for (i = 0; i < num; i++) {
+        uint32_t n;
+
+        if (is_decimal(entries[i], UINT32_MAX, &n) && (rc || n < *number)) {
+            *number = n;
+            rc = 0;
+        }
+    }
+    free(entries);
+    return rc;
+}
+
+int store_vif_mac(uint32_t domid, char mac[MAC_TEXT_SIZE])
+{
+    char path[PATH_SIZE];
+    uint32_t vif = 0;
+    char *value;
+    int rc;
+
+    snprintf(path, sizeof(path), VIF_BACKENDS "/%u", domid);
+    rc = first_number(path, &vif);
+    if (rc)
+        return rc;
+
+    snprintf(path, sizeof(path), VIF_BACKENDS "/%u/%u/mac", domid, vif);
+    value = xs_read(xs, XBT_NULL, path, NULL);
+    if (!value)
+        return -errno;
+    if (is_mac(value))
+        memcpy(mac, value, MAC_TEXT_SIZE);
+    else
+        rc = -EINVAL;
+    free(value);
+    return rc;
+}
+
 /* Devices */
+
+/* What the nodes of one say. */
+struct nodes {
+    struct vmri_ctl_attach dev;
+    const char *mac;            /* "": none */
+};
 
 static void frontend_path(char path[static PATH_SIZE], uint32_t domid,
                           uint32_t dev_id)
@@ -126,9 +178,8 @@ static void backend_path(char path[static PATH_SIZE], uint32_t domid,
 }
 
 /* Run body in one transaction.  What it changed counts only if it returns 0. */
-static int transact(int (*body)(xs_transaction_t t,
-                                const struct vmri_ctl_attach *dev),
-                    const struct vmri_ctl_attach *dev)
+static int transact(int (*body)(xs_transaction_t t, const struct nodes *nodes),
+                    const struct nodes *nodes)
 {
     unsigned int tries;
 
@@ -138,7 +189,7 @@ static int transact(int (*body)(xs_transaction_t t,
 
         if (t == XBT_NULL)
             return -errno;
-        rc = body(t, dev);
+        rc = body(t, nodes);
         if (!xs_transaction_end(xs, t, rc) && !rc) {
             if (errno == EAGAIN)
                 continue;
@@ -189,9 +240,10 @@ static int make_directory(xs_transaction_t t, const char *path, uint32_t owner,
     return 0;
 }
 
-static int write_frontend(xs_transaction_t t, const struct vmri_ctl_attach *dev,
+static int write_frontend(xs_transaction_t t, const struct nodes *nodes,
                           const char *frontend, const char *backend)
 {
+    const struct vmri_ctl_attach *dev = &nodes->dev;
     int rc = make_directory(t, frontend, dev->domid, 0);
 
     if (!rc)
@@ -202,6 +254,8 @@ static int write_frontend(xs_transaction_t t, const struct vmri_ctl_attach *dev,
         rc = write_key(t, frontend, "hypercall", "%u", VMRI_HYPERCALL_DEFAULT);
     if (!rc)
         rc = write_key(t, frontend, "dev-id", "%u", dev->dev_id);
+    if (!rc && *nodes->mac)
+        rc = write_key(t, frontend, "mac", "%s", nodes->mac);
     if (!rc)
         rc = write_key(t, frontend, "state", "%u", STATE_INITIALISING);
     return rc;
@@ -230,8 +284,9 @@ static int write_backend(xs_transaction_t t, const struct vmri_ctl_attach *dev,
     return rc;
 }
 
-static int add_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
+static int add_nodes(xs_transaction_t t, const struct nodes *nodes)
 {
+    const struct vmri_ctl_attach *dev = &nodes->dev;
     char frontend[PATH_SIZE], backend[PATH_SIZE], domain[PATH_SIZE];
     char *alive;
     int rc;
@@ -248,19 +303,22 @@ static int add_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
 
     frontend_path(frontend, dev->domid, dev->dev_id);
     backend_path(backend, dev->domid, dev->dev_id);
-    rc = write_frontend(t, dev, frontend, backend);
+    rc = write_frontend(t, nodes, frontend, backend);
     if (!rc)
         rc = write_backend(t, dev, frontend, backend);
     return rc;
 }
 
-int store_add_device(const struct vmri_ctl_attach *attach)
+int store_add_device(const struct vmri_ctl_attach *attach, const char *mac)
 {
-    return transact(add_nodes, attach);
+    const struct nodes nodes = { .dev = *attach, .mac = mac };
+
+    return transact(add_nodes, &nodes);
 }
 
-static int close_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
+static int close_nodes(xs_transaction_t t, const struct nodes *nodes)
 {
+    const struct vmri_ctl_attach *dev = &nodes->dev;
     char backend[PATH_SIZE];
     char *exists;
     int rc;
@@ -279,9 +337,11 @@ static int close_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
 
 int store_close_device(uint32_t domid, uint32_t dev_id)
 {
-    struct vmri_ctl_attach dev = { .domid = domid, .dev_id = dev_id };
+    const struct nodes nodes = {
+        .dev = { .domid = domid, .dev_id = dev_id },
+    };
 
-    return transact(close_nodes, &dev);
+    return transact(close_nodes, &nodes);
 }
 
 /* Remove the directory of a domain's backends once the last has gone. */
@@ -299,8 +359,9 @@ static int remove_if_empty(xs_transaction_t t, uint32_t domid)
     return num ? 0 : remove_tree(t, path);
 }
 
-static int remove_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
+static int remove_nodes(xs_transaction_t t, const struct nodes *nodes)
 {
+    const struct vmri_ctl_attach *dev = &nodes->dev;
     char frontend[PATH_SIZE], backend[PATH_SIZE];
     struct vmri_ctl_info info;
     unsigned int num;
@@ -329,8 +390,10 @@ static int remove_nodes(xs_transaction_t t, const struct vmri_ctl_attach *dev)
 
 int store_remove_device(uint32_t domid, uint32_t dev_id)
 {
-    struct vmri_ctl_attach dev = { .domid = domid, .dev_id = dev_id };
-    int rc = transact(remove_nodes, &dev);
+    const struct nodes nodes = {
+        .dev = { .domid = domid, .dev_id = dev_id },
+    };
+    int rc = transact(remove_nodes, &nodes);
 
     return rc == -EEXIST ? 0 : rc;
 }

@@ -121,9 +121,15 @@ bool parse_fabric(const char *text, struct vmri_ctl_fabric *fabric);
  */
 #define V4_MAPPED_BITS 96
 int parse_address(const char *text, uint8_t address[16]);
-/* key=value words into *attach but for its domid and fabric, and *fabric. */
+/*
+ * key=value words into *attach but for its domid and fabric, *fabric, and mac, which
+ * is empty when none is given.
+ */
+#define MAC_TEXT_SIZE 18
 bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
-                  struct vmri_ctl_fabric *fabric);
+                  struct vmri_ctl_fabric *fabric, char mac[MAC_TEXT_SIZE]);
+/* Six pairs of hexadecimal digits, of one interface.  Reports nothing. */
+bool is_mac(const char *text);
 /* A number up to max of things or bytes, times K, M, G or T, powers of 1024. */
 bool parse_amount(const char *what, const char *text, uint64_t max,
                   uint64_t *value);
@@ -144,6 +150,8 @@ const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE]);
 const char *fabric_text(const struct vmri_ctl_fabric *fabric);
 /* The number of the one with a name.  Reports and returns false: none. */
 bool find_fabric(struct vmri_ctl_fabric *fabric);
+/* The link layer of one with a number, VMRI_LINK_*, or a negative errno. */
+int fabric_link(uint32_t id);
 
 /* call.c */
 int call_open(void);
@@ -201,8 +209,15 @@ int store_domain_exists(uint32_t domid);
 int store_find_domain(const char *name, uint32_t *domid);
 /* To be freed; NULL when there is none. */
 char *store_domain_name(uint32_t domid);
-/* Write the pair of nodes.  -ESRCH: the domain has gone. */
-int store_add_device(const struct vmri_ctl_attach *attach);
+/*
+ * The MAC address of the domain's first network interface, as its backend says:
+ * 0, -ENOENT when it has none, or -EINVAL when that is none.
+ */
+int store_vif_mac(uint32_t domid, char mac[MAC_TEXT_SIZE]);
+/*
+ * Write the pair of nodes; mac may be empty.  -ESRCH: the domain has gone.
+ */
+int store_add_device(const struct vmri_ctl_attach *attach, const char *mac);
 /* Ask the frontend to close.  -ENOENT: there are no nodes. */
 int store_close_device(uint32_t domid, uint32_t dev_id);
 /* Remove the pair of nodes unless the hypervisor has the device. */

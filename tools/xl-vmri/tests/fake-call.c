@@ -124,8 +124,8 @@ static int fabric_create(struct vmri_ctl_fabric *f)
     struct vmri_ctl_fabric *at;
     unsigned int i;
 
-    if (f->link == VMRI_LINK_ROCE)
-        return EOPNOTSUPP;
+    if (f->link == VMRI_LINK_ROCE && fabric_devices(f->fabric))
+        return EBUSY;
     if (f->fabric == VMRI_FABRIC_ANY)
         for (f->fabric = 1; fabric_exists(f->fabric); f->fabric++)
             ;
@@ -336,7 +336,8 @@ static int rule_add(struct vmri_ctl_rule *r)
 {
     if (!fabric_exists(r->fabric))
         return ENOENT;
-    if (r->protocol == VMRI_RULE_ROCE)
+    if (r->protocol == (fake_call.fabrics[fabric_position(r->fabric)].link ==
+                        VMRI_LINK_ROCE ? VMRI_RULE_IB : VMRI_RULE_ROCE))
         return EOPNOTSUPP;
     if (fake_call.num_rules == 8)
         return ENOSPC;

@@ -17,8 +17,6 @@ void test_fabric(void)
     CHECK(run("fabric create 9") == RC_OK && !strcmp(out, "fabric 9\n"));
     CHECK(run("fabric create blue id=5 link=ib --json") == RC_OK);
     CHECK(prints("\"fabric\": 5,\n  \"name\": \"blue\",\n  \"link\": \"ib\""));
-    CHECK(run("fabric create r link=roce") == RC_FAILURE);
-    CHECK(says("link layer roce are not built yet"));
 
     CHECK(run("attach d1 fabric=blue") == RC_OK && prints("fabric 5, LID 1"));
     CHECK(node_is(BACK1 "/fabric", "5"));
@@ -36,6 +34,42 @@ void test_fabric(void)
     CHECK(run("detach d1 0") == RC_OK && run("fabric delete blue") == RC_OK);
     CHECK(run("fabric delete 9 --json") == RC_OK && prints("\"fabric\": 9"));
     CHECK(fake_call.num_fabrics == 1);
+}
+
+/* Devices of RoCE fabrics belong to network interfaces. */
+void test_roce(void)
+{
+    reset();
+    CHECK(run("attach d2 fabric=3") == RC_OK);
+    CHECK(run("fabric create 3 link=roce") == RC_FAILURE);
+    CHECK(says("devices of link layer ib are attached to fabric 3"));
+    CHECK(run("fabric create red link=roce") == RC_OK);
+    CHECK(run("fabric list") == RC_OK && prints(" roce yes "));
+
+    CHECK(run("attach d1 fabric=red") == RC_FAILURE);
+    CHECK(says("has no network interface that the device could belong to"));
+    fake_store_set(VIF1 "/2/mac", "00:16:3e:00:00:02");
+    fake_store_set(VIF1 "/10/mac", "00:16:3e:00:00:10");
+    CHECK(run("attach d1 fabric=red") == RC_OK);
+    CHECK(node_is(FRONT1 "/mac", "00:16:3e:00:00:02"));
+    CHECK(run("detach d1 0") == RC_OK);
+    CHECK(run("attach d1 fabric=1 mac=00:16:3e:AB:00:10") == RC_OK);
+    CHECK(node_is(FRONT1 "/mac", "00:16:3e:AB:00:10"));
+    CHECK(run("detach d1 0") == RC_OK);
+    fake_store_set(VIF1 "/2/mac", "00:16:3e:00:00:2");
+    CHECK(run("attach d1 fabric=red") == RC_FAILURE);
+    CHECK(says("cannot read the MAC address of d1"));
+
+    CHECK(run("attach d1 mac=00:16:3e:00:00:10") == RC_FAILURE);
+    CHECK(says("mac is for fabrics of link=roce, which fabric 0 is not"));
+    CHECK(run("attach d1") == RC_OK && !node_is(FRONT1 "/mac", ""));
+    fake_call.attach_errno = EOPNOTSUPP;
+    CHECK(run("attach d1 fabric=red mac=00:16:3e:00:00:10 sm=1") == RC_FAILURE);
+    CHECK(says("has no subnet to manage: its link is roce"));
+
+    CHECK(run("rule add red ingress proto=roce") == RC_OK);
+    CHECK(run("rule add red ingress proto=ib") == RC_FAILURE);
+    CHECK(says("has no devices of that protocol"));
 }
 
 void test_route(void)

@@ -153,6 +153,7 @@ int main(void)
     test_attach();
     test_attach_conflicts();
     test_fabric();
+    test_roce();
     test_route();
     test_rule();
     test_attach_undone();

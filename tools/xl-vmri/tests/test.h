@@ -8,6 +8,8 @@
 /* The nodes of d1's first device. */
 #define FRONT1 "/local/domain/1/device/vmri/0"
 #define BACK1 "/local/domain/0/backend/vmri/1/0"
+/* And of its network interfaces. */
+#define VIF1 "/local/domain/0/backend/vif/1"
 
 /* What the last command printed. */
 extern char *out, *err;
@@ -36,6 +38,7 @@ void test_sweep(void);
 
 /* test-fabric.c */
 void test_fabric(void);
+void test_roce(void);
 void test_route(void);
 void test_rule(void);
 void test_rate(void);
