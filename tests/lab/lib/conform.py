@@ -11,9 +11,8 @@ each in the file KEEP, which is of the FORM "full" or "short".
 
 A test may be skipped when REASONS has a line for it, SUITE TEST KIND TEXT with
 the wildcards of a shell in TEST, and Soft-RoCE does not pass it. It may if KIND
-is "roce", for what only that kind of link has, or "cm", for what needs RDMA-CM.
-A test may fail if KIND is "broken" and Soft-RoCE does not pass it either: then
-it is the test that is at fault.
+is "roce", for what only that kind of link has. A test may fail if KIND is "broken"
+and Soft-RoCE does not pass it either: then it is the test that is at fault.
 
 "document" writes the rows of all files in FOLDER over those of the DOCUMENT: a
 suite in full takes the place of what was there, one in short form that of the
@@ -26,7 +25,7 @@ import re
 import sys
 
 WAYS = ("softib", "rxe")
-APART = ("roce", "cm")
+APART = "roce"
 UNKNOWN = "-"
 
 
@@ -79,7 +78,7 @@ def verdict(suite, test, ways, reasons):
     elif not text:
         print(f"FAIL {suite}: {test} (skipped, and nothing explains it: {note})")
         why = note
-    elif peer == "pass" and kind not in APART:
+    elif peer == "pass" and kind != APART:
         print(f"FAIL {suite}: {test} (skipped, but Soft-RoCE passes: {note})")
         why = note
     else:
@@ -112,8 +111,7 @@ SUITES = {
     "perfmatrix": "perftest between two guests, in every combination of options that "
     "the programs themselves accept.",
     "ucx": "ucx_info, and ucx_perftest between two guests.",
-    "libfabric": "fi_info, and fi_pingpong between two guests. Message endpoints "
-    "need IP addresses on the InfiniBand device, that is IPoIB.",
+    "libfabric": "fi_info, and fi_pingpong between two guests.",
     "qperf": "qperf between two guests.",
 }
 
