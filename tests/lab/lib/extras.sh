@@ -15,11 +15,20 @@ root_of_extras() {
 	esac
 }
 
+# sources_of SET: what beside packages a set is made of.
+sources_of() {
+	echo "$LAB_DIR/roots/extras-$1.list" "$LAB_LIB/extras.sh"
+	case $1 in
+	mpi) echo "$LAB_DIR/progs-mpi" "$TREE/packaging/openmpi" ;;
+	esac
+}
+
 # extras_of SET: sets EXTRAS, a folder whose contents belong over a root.
 extras_of() {
 	local set=$1 list=$LAB_DIR/roots/extras-$1.list
 	[ -e "$list" ] || die "there is no set of extras $set, only: $(extra_sets)"
-	EXTRAS=$CACHE/out/extras-$set-$(key_of "$list" "$LAB_LIB/extras.sh" -- \
+	# shellcheck disable=SC2046 # paths without odd characters
+	EXTRAS=$CACHE/out/extras-$set-$(key_of $(sources_of "$set") -- \
 		"$(basename "$(root_of_extras "$set")") $RDMA_CORE_SHA256")
 	if [ ! -e "$EXTRAS" ]; then
 		say "getting the extras \"$set\""
@@ -74,6 +83,32 @@ finish_conformance() {
 		"$1"/usr/lib/*/ucx/*{rocm,fuse}*
 	mkdir -p "$1/usr/local/lib/rdma-core"
 	cp -a "$RDMA_SRC/tests" "$1/usr/local/lib/rdma-core/"
+}
+
+# Our MPI programs, built for both libraries; then without headers, other languages and
+# hwloc's plugins for graphics. With our parameters for Open MPI.
+finish_mpi() {
+	build_mpi_programs "$1" openmpi mpi
+	build_mpi_programs "$1" mpich mpich
+	rm -rf "$1"/usr/include "$1"/usr/lib/*/{*.a,fortran,mpich/lib/*.a} \
+		"$1"/usr/lib/*/{openmpi,mpich}/include "$1"/usr/lib/*/ucx/*{rocm,fuse}* \
+		"$1"/usr/lib/*/{hwloc,libmpichcxx*,libmpichf*,liboshmem*} \
+		"$1"/usr/lib/*/libmpi_{mpifh,usempi,java}* \
+		"$1"/usr/bin/{hwloc-*,lstopo*,osh*,pterm*,*f77*,*f90*,*fort*,*cxx*,*++*,*CC*}
+	install -D -m 644 -t "$1/usr/share/openmpi/amca-param-sets" \
+		"$TREE"/packaging/openmpi/*.conf
+}
+
+# build_mpi_programs FOLDER MPI LIBRARY
+build_mpi_programs() {
+	# shellcheck disable=SC2016 # expanded there
+	in_root "$BUILD13" "$1:/mnt" "$TREE:/srv:ro" -- sh -ec '
+		lib=$(echo /mnt/usr/lib/*-linux-gnu)
+		make -s -C /srv/tests/lab/progs-mpi OUT=/tmp/progs MPI="$1" \
+			MPI_CFLAGS="-I$lib/$1/include" \
+			MPI_LIBS="-L$lib/$1/lib -L$lib -l$2 -Wl,--allow-shlib-undefined" \
+			install DESTDIR=/mnt
+	' sh "$2" "$3"
 }
 
 # Without what is for another way to tell nfsd than the suite has.
