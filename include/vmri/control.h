@@ -166,7 +166,7 @@ VMRI_ASSERT_SIZE(vmri_ctl_route, 40);
  * id, or the fabric one with this LID or GUID.  -ENOSPC: no number left, or the
  * domain's limit of devices is reached.  -ENOENT: the fabric was not created,
  * and VMRI_ATTACH_CREATED asks for that.  -EOPNOTSUPP: VMRI_ATTACH_SM on a fabric
- * that has no subnet to manage.
+ * that has no subnet to manage.  -ENODEV: there is no such uplink.
  */
 struct vmri_ctl_attach {
 	uint32_t domid;			/* IN */
@@ -176,7 +176,7 @@ struct vmri_ctl_attach {
 	uint16_t flags;			/* IN: VMRI_ATTACH_* */
 	uint64_t guid;			/* IN: or 0 for one made from ids; OUT */
 	uint32_t group;			/* IN: of devices, for rules; 0: none */
-	uint32_t reserved;
+	uint32_t uplink;		/* IN: its uplink's number; 0: none */
 };
 VMRI_ASSERT_SIZE(vmri_ctl_attach, 32);
 #define VMRI_ATTACH_CREATED	0x1U
@@ -418,5 +418,6 @@ VMRI_ASSERT_SIZE(vmri_ctl_dump, 96);
 #define VMRI_PARKED_RECEIVE	1	/* to be posted by the peer */
 #define VMRI_PARKED_PEER	2	/* to be there, or to connect */
 #define VMRI_PARKED_RATE	3	/* its device's to let it */
+#define VMRI_PARKED_UPLINK	4	/* nothing: an uplink has its requests */
 
 #endif /* VMRI_CONTROL_H */

@@ -79,7 +79,7 @@ TEST(dev_bad_attachments)
         { { .domid = 1, .lid = 0xffff }, -EINVAL },
         { { .domid = 1, .flags = VMRI_ATTACH_SM << 1 }, -EINVAL },
         { { .domid = 1, .flags = VMRI_ATTACH_CREATED, .fabric = 99 }, -ENOENT },
-        { { .domid = 1, .reserved = 1 }, -EINVAL },
+        { { .domid = 1, .uplink = 1 }, -ENODEV },
     };
     struct vmri_ctl_info info;
     unsigned int i;
@@ -184,7 +184,8 @@ static const uint16_t all_commands[] = {
     VMRI_OP_srq_query, VMRI_OP_srq_schedule, VMRI_OP_qp_create,
     VMRI_OP_qp_destroy, VMRI_OP_qp_modify, VMRI_OP_qp_query,
     VMRI_OP_mr_register, VMRI_OP_mr_deregister, VMRI_OP_mr_reregister,
-    VMRI_OP_mr_alloc, VMRI_OP_mw_alloc, VMRI_OP_mw_free, VMRI_OP_schedule,
+    VMRI_OP_mr_alloc, VMRI_OP_mw_alloc, VMRI_OP_mw_free, VMRI_OP_twin_create,
+    VMRI_OP_twin_destroy, VMRI_OP_schedule,
     VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_mcg_query,
     VMRI_OP_dev_describe, VMRI_OP_port_query, VMRI_OP_doorbell, VMRI_OP_gid_set,

@@ -326,7 +326,7 @@ TEST(mr_bad_arguments)
         CASE(offset, 1, -EINVAL),
         CASE(offset, ~0U, -EINVAL),
         CASE(key, 1, -EINVAL),
-        CASE(cookie, 1, -EINVAL),
+        CASE(twin, 1, -EINVAL),
         CASE(reserved, 1, -EINVAL),
 #undef CASE
     };

@@ -362,7 +362,7 @@ static const struct bad_create bad_creates[] = {
     BAD(type, VMRI_QPT_XRC_TGT, -EINVAL),
     BAD(type, VMRI_QPT_SMI, -EINVAL), BAD(type, VMRI_QPT_GSI, -EINVAL),
     BAD(reserved0[0], 1, -EINVAL), BAD(reserved0[2], 1, -EINVAL),
-    BAD(reserved1, 1, -EINVAL), BAD(reserved2, 1U << 31, -EINVAL),
+    BAD(reserved1, 1, -EINVAL), BAD(twin, 1U << 31, -EOPNOTSUPP),
     BAD(flags, 2, -EINVAL), BAD(flags, 1U << 31, -EINVAL),
     BAD(qpn, 1, -EINVAL), BAD(qpn, 1 << 24, -EINVAL),
     BAD(frames.nr, 0, -EINVAL), BAD(frames.nr, 99, -EINVAL),

@@ -27,7 +27,7 @@ static long ctl_attach(uint64_t guest)
         return -EFAULT;
 
     if ( (arg.flags & ~(VMRI_ATTACH_CREATED | VMRI_ATTACH_SM)) ||
-         arg.reserved || arg.fabric > VMRI_FABRIC_MAX ||
+         arg.fabric > VMRI_FABRIC_MAX ||
          arg.lid > VMRI_LID_MAX ||
          (arg.dev_id >= VMRI_MAX_DEVS && arg.dev_id != VMRI_DEV_ANY) )
         return -EINVAL;
@@ -320,6 +320,48 @@ static long ctl_route(unsigned int cmd, uint64_t guest)
     }
 }
 
+static long ctl_uplink_open(uint64_t guest)
+{
+    struct vmri_ctl_uplink_open arg;
+    struct vmri_ctl_uplink close;
+    bool again = false;
+    long ret;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    ret = vmri_uplink_open(&arg);
+    if ( ret || !env_copy_to_guest(guest, &arg, sizeof(arg)) )
+        return ret;
+
+    /* Nobody has made anything of it yet, or hardly. */
+    close = (struct vmri_ctl_uplink){ .uplink = arg.uplink };
+    while ( vmri_uplink_close(&close, again) == -ERESTART )
+        again = true;
+
+    return -EFAULT;
+}
+
+static long ctl_uplink_close(uint64_t guest, bool again)
+{
+    struct vmri_ctl_uplink arg;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    return vmri_uplink_close(&arg, again);
+}
+
+static long ctl_uplink_done(uint64_t guest)
+{
+    struct vmri_ctl_uplink_done arg;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    return vmri_uplink_done(&arg);
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -357,6 +399,12 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
     case VMRI_OP_ctl_route_del:
     case VMRI_OP_ctl_route_list:
         return ctl_route(cmd, args);
+    case VMRI_OP_ctl_uplink_open:
+        return ctl_uplink_open(args);
+    case VMRI_OP_ctl_uplink_close:
+        return ctl_uplink_close(args, again);
+    case VMRI_OP_ctl_uplink_done:
+        return ctl_uplink_done(args);
     default:
         return -ENOSYS;
     }

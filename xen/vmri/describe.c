@@ -82,6 +82,7 @@ static void cf_check describe_qp(void *obj, struct vmri_ctl_dump *to)
     BUILD_BUG_ON(VMRI_PARK_RNR != VMRI_PARKED_RECEIVE);
     BUILD_BUG_ON(VMRI_PARK_PEER != VMRI_PARKED_PEER);
     BUILD_BUG_ON(VMRI_PARK_RATE != VMRI_PARKED_RATE);
+    BUILD_BUG_ON(VMRI_PARK_UPLINK != VMRI_PARKED_UPLINK);
 
     to->users = env_load(&qp->users);
     to->u.qp.type = qp->type;

@@ -11,6 +11,10 @@
 
 #define CLOSE_MAX           32      /* objects that one call destroys */
 
+/* Indices, of devices with an uplink. */
+#define FIRST_OWN_QPN       (1U << 16)
+#define FIRST_OWN_KEY       (1U << 20)
+
 /*
  * An EUI-64 of the Xen project's, which has room for any domid and dev_id: unique
  * on this host.  It must not begin with 02 as a locally administered one would:
@@ -88,6 +92,7 @@ static int dev_alloc(struct vmri_domain *vd, bool sm, struct vmri_dev **out)
     INIT_LIST_HEAD(&dev->memberships);
     INIT_LIST_HEAD(&dev->watching);
     INIT_LIST_HEAD(&dev->mws);
+    INIT_LIST_HEAD(&dev->twins);
     for ( kind = 0; kind < VMRI_RES_NR; kind++ )
         if ( (t = vmri_dev_table(dev, kind)) != NULL )
             vmri_table_init(t, tables[kind].format, 0, dev, kind);
@@ -153,15 +158,43 @@ static int dev_place(struct vmri_dev *dev, const struct vmri_ctl_attach *arg)
     return ret;
 }
 
+/*
+ * Its own numbers then are ones that NICs give out last: QPNs and keys of objects
+ * with twins are the NIC's.
+ */
+static int dev_uplink(struct vmri_dev *dev, struct vmri_uplink *u)
+{
+    int ret = vmri_table_begin(&dev->qps, FIRST_OWN_QPN) ?:
+              vmri_table_begin(&dev->keys, FIRST_OWN_KEY);
+
+    dev->uplink = u;
+    dev->uplink_life = u->life;
+    dev->caps = u->caps;
+
+    return ret;
+}
+
+static void dev_undo(struct vmri_dev *dev)
+{
+    vmri_table_fini(&dev->qps);
+    vmri_table_fini(&dev->keys);
+    vmri_park_fini(&dev->park);
+    dev_free(dev);
+}
+
 /* Under vmri_control_lock. */
 static int attach(struct domain *d, struct vmri_ctl_attach *arg)
 {
+    struct vmri_uplink *u = vmri_uplink_find(arg->uplink);
     struct vmri_domain *vd;
     struct vmri_dev *dev;
     int ret;
 
     if ( env_domain_dying(d) )
         return -ESRCH;
+
+    if ( arg->uplink && !u )
+        return -ENODEV;
 
     vd = vmri_domain_make(d);
     if ( !vd )
@@ -171,11 +204,12 @@ static int attach(struct domain *d, struct vmri_ctl_attach *arg)
     if ( ret )
         return ret;
 
-    ret = dev_place(dev, arg);
+    ret = u ? dev_uplink(dev, u) : 0;
+    if ( !ret )
+        ret = dev_place(dev, arg);
     if ( ret )
     {
-        vmri_park_fini(&dev->park);
-        dev_free(dev);
+        dev_undo(dev);
         return ret;
     }
 
@@ -422,6 +456,7 @@ static int close_tables(struct vmri_dev *dev)
            vmri_mw_close(dev) ?:
            close_table(dev, &dev->keys, &call, vmri_mr_deregister) ?:
            vmri_mr_reap(dev) ?:
+           vmri_twins_close(dev) ?:
            close_table(dev, &dev->cqs, &call, vmri_cq_destroy) ?:
            close_table(dev, &dev->eqs, &call, vmri_eq_destroy) ?:
            vmri_region_reap(dev, &call) ?:
@@ -478,6 +513,19 @@ static uint32_t most(const struct vmri_dev *dev, unsigned int kind)
                  format ? vmri_table_capacity(format) : ~0U);
 }
 
+/* Nothing is promised that could not be carried. */
+static void lower_to(const struct vmri_uplink_caps *caps,
+                     struct vmri_dev_attr *attr)
+{
+    attr->max_mr_size = min(attr->max_mr_size, caps->max_mr_size);
+    while ( attr->max_qp_wr > caps->max_qp_wr )
+        attr->max_qp_wr /= 2;
+    attr->max_sge = min(attr->max_sge, caps->max_sge);
+    attr->max_inline = min(attr->max_inline, caps->max_inline);
+    attr->max_rd_atomic = min(attr->max_rd_atomic, caps->max_rd_atomic);
+    attr->mtu = min(attr->mtu, caps->mtu);
+}
+
 void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
 {
     const uint64_t pages = vmri_limit(dev, VMRI_RES_PINNED);
@@ -520,8 +568,11 @@ void vmri_dev_attr(const struct vmri_dev *dev, struct vmri_dev_attr *attr)
         .max_srq_wr = VMRI_MAX_WR,
         .max_srq_sge = VMRI_MAX_SHARED_SGE,
         .flags = (dev->sm ? VMRI_DEVF_SM : 0) |
+                 (dev->uplink ? VMRI_DEVF_UPLINK : 0) |
                  (dev->gids ? VMRI_DEVF_ROCE : 0),
     };
+    if ( dev->uplink )
+        lower_to(&dev->caps, attr);
     for ( i = 0; i < VMRI_MAX_PKEYS; i++ )
         attr->pkeys[i] = env_load(&dev->port.pkeys[i]);
 }

@@ -55,7 +55,7 @@ int vmri_domain_teardown(struct domain *d)
     if ( !vd )
         return 0;
 
-    ret = vmri_dev_detach_all(vd);
+    ret = vmri_uplinks_end(d) ?: vmri_dev_detach_all(vd);
     if ( ret )
         return ret;
 
@@ -168,7 +168,7 @@ int vmri_domain_reset(struct domain *d)
 {
     struct vmri_dev *dev;
     uint32_t index = 0;
-    int ret = 0;
+    int ret = vmri_uplinks_end(d);
 
     forget_doorbells(d);
     while ( !ret && (dev = get_from(d, &index)) != NULL )

@@ -33,7 +33,9 @@ static int qp_line(char *line, size_t room, const struct vmri_ctl_dump *d)
     static const char *const states[] = {
         "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
     };
-    static const char *const parked[] = { "", " no receive", " no peer" };
+    static const char *const parked[] = {
+        "", " no receive", " no peer", " rate", " uplink",
+    };
 
     return snprintf(line, room, " %s %s%s cqs %#x %#x srq %#x sq %u/%u "
                     "rq %u/%u peer %#x.%#x%s",

@@ -256,6 +256,50 @@ static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
     return RUN_MORE;
 }
 
+/*
+ * One that is parked: it waits, unless it was woken just now, or its peer is on
+ * another host.
+ */
+static noinline enum run carry(struct vmri_qp *qp, uint32_t *budget)
+{
+    const enum vmri_parked parked = env_load(&qp->parked);
+
+    if ( parked != VMRI_PARK_UPLINK )
+        return parked == VMRI_PARK_NONE ? RUN_MORE : RUN_PARKED;
+
+    switch ( vmri_carry(qp, budget) )
+    {
+    case VMRI_STEP_DONE:
+        return RUN_IDLE;
+
+    case VMRI_STEP_PARKED:
+        return RUN_PARKED;
+
+    default:
+        return RUN_MORE;
+    }
+}
+
+static noinline enum run flush(struct vmri_qp *qp, uint32_t *budget)
+{
+    enum run rc;
+
+    /* Completions are in order: what is away comes first. */
+    if ( qp->carry && !vmri_carry_home(qp) )
+        return RUN_PARKED;
+
+    rc = qp->sq.hdr ? flush_sends(qp, budget) : RUN_IDLE;
+
+    return rc == RUN_IDLE ? flush_receives(qp, budget) : rc;
+}
+
+/* Before RTS: nothing, but an uplink wants the receives from RTR on. */
+static noinline enum run unready(struct vmri_qp *qp, uint32_t *budget)
+{
+    return env_load(&qp->parked) == VMRI_PARK_UPLINK ? carry(qp, budget)
+                                                     : RUN_IDLE;
+}
+
 /* What there is to do in the state the queue pair is in. */
 static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
 {
@@ -265,9 +309,10 @@ static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
     {
     case VMRI_QPS_RTS:
     case VMRI_QPS_SQD:
-        if ( env_load(&qp->parked) != VMRI_PARK_NONE )
-            return RUN_PARKED;
-        rc = qp->sq.hdr ? run_sends(qp, budget) : RUN_IDLE;
+        if ( unlikely(env_load(&qp->parked) != VMRI_PARK_NONE) )
+            rc = carry(qp, budget);
+        else
+            rc = qp->sq.hdr ? run_sends(qp, budget) : RUN_IDLE;
         if ( rc == RUN_IDLE && qp->drain_event &&
              vmri_qp_state(qp) == VMRI_QPS_SQD )
         {
@@ -280,11 +325,10 @@ static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
         return flush_sends(qp, budget);
 
     case VMRI_QPS_ERR:
-        rc = qp->sq.hdr ? flush_sends(qp, budget) : RUN_IDLE;
-        return rc == RUN_IDLE ? flush_receives(qp, budget) : rc;
+        return flush(qp, budget);
 
     default:
-        return RUN_IDLE;
+        return unready(qp, budget);
     }
 }
 

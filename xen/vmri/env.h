@@ -51,6 +51,7 @@
 #include <vmri/control.h>
 #include <vmri/ring.h>
 #include <vmri/trace.h>
+#include <vmri/uplink.h>
 #include <vmri/vmri.h>
 
 struct domain;
@@ -66,6 +67,7 @@ enum env_level {
     LEVEL_ROUTE,
     LEVEL_FABRIC,
     LEVEL_DEV,
+    LEVEL_UPLINK,
     LEVEL_GID,
     LEVEL_TABLE,
     LEVEL_GROUP,

@@ -17,8 +17,19 @@ static struct vmri_eq_hdr *eq_hdr(const struct vmri_eq *eq)
     return vmri_region_at(&eq->region, 0);
 }
 
+/* What a command's entry says more. */
+static void eq_tell(struct vmri_event *e, struct vmri_source *s)
+{
+    const struct vmri_command *c = container_of(s, struct vmri_command,
+                                                source);
+
+    e->command = c->command;
+    e->data = c->data;
+}
+
 /* Write an entry.  False: the ring is full.  By eq->lock. */
-static bool eq_write(struct vmri_eq *eq, uint32_t id, unsigned int type)
+static bool eq_write(struct vmri_eq *eq, struct vmri_source *s,
+                     unsigned int type)
 {
     struct vmri_eq_hdr *hdr = eq_hdr(eq);
     uint32_t size = 1U << eq->log2_entries;
@@ -29,7 +40,9 @@ static bool eq_write(struct vmri_eq *eq, uint32_t id, unsigned int type)
 
     e = vmri_region_at(&eq->region, VMRI_RING_OFFSET +
                        (eq->prod & (size - 1)) * sizeof(*e));
-    *e = (struct vmri_event){ .type = type, .id = id };
+    *e = (struct vmri_event){ .type = type, .id = s->id };
+    if ( type == VMRI_EVENT_COMMAND )
+        eq_tell(e, s);
     env_store(&eq->prod, eq->prod + 1);
     env_store_release(&hdr->prod, eq->prod);
     vmri_count(eq->dev, events, 1);
@@ -45,14 +58,12 @@ static void eq_notify(struct vmri_eq *eq)
 
 /*
  * A guest that drained the ring just before `overflow` was set would not see
- * it: so it is notified then, too.
+ * it: so it is notified then, too.  By eq->lock.
  */
-void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
-                      unsigned int type)
+static void eq_raise(struct vmri_eq *eq, struct vmri_source *s,
+                     unsigned int type)
 {
-    env_lock(&eq->lock);
-
-    if ( !list_empty(&eq->waiting) || !eq_write(eq, s->id, type) )
+    if ( !list_empty(&eq->waiting) || !eq_write(eq, s, type) )
     {
         if ( !s->pending )
             list_add_tail(&s->waiting, &eq->waiting);
@@ -61,7 +72,49 @@ void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
     }
 
     eq_notify(eq);
+}
 
+void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
+                      unsigned int type)
+{
+    env_lock(&eq->lock);
+    eq_raise(eq, s, type);
+    env_unlock(&eq->lock);
+}
+
+void vmri_event_command(struct vmri_eq *eq, struct vmri_command *c,
+                        unsigned int command, uint32_t id, uint64_t data)
+{
+    env_lock(&eq->lock);
+    c->source.id = id;
+    c->command = command;
+    c->data = data;
+    eq_raise(eq, &c->source, VMRI_EVENT_COMMAND);
+    env_unlock(&eq->lock);
+}
+
+bool vmri_source_idle(struct vmri_eq *eq, struct vmri_source *s)
+{
+    bool idle;
+
+    env_lock(&eq->lock);
+    idle = !s->pending;
+    env_unlock(&eq->lock);
+
+    return idle;
+}
+
+void vmri_eq_purge(struct vmri_eq *eq)
+{
+    struct vmri_source *s;
+
+    env_lock(&eq->lock);
+    while ( !list_empty(&eq->waiting) )
+    {
+        s = list_first_entry(&eq->waiting, struct vmri_source, waiting);
+        s->pending = 0;
+        list_del(&s->waiting);
+    }
     env_unlock(&eq->lock);
 }
 
@@ -72,7 +125,7 @@ static bool eq_write_pending(struct vmri_eq *eq, struct vmri_source *s)
     {
         unsigned int type = __builtin_ctz(s->pending);
 
-        if ( !eq_write(eq, s->id, type) )
+        if ( !eq_write(eq, s, type) )
             return false;
         s->pending &= ~(1U << type);
     }

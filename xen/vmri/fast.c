@@ -51,7 +51,7 @@ static int fast_make(struct vmri_dev *dev, const struct vmri_mr_alloc *arg,
         ret = k->range.pd ? 0 : -ENOENT;
     }
     if ( !ret )
-        ret = vmri_key_reserve(k);
+        ret = vmri_key_reserve(k, VMRI_HANDLE_ANY);
 
     if ( ret )
         fast_release(dev, k);

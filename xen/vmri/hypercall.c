@@ -29,6 +29,7 @@ union args {
     struct vmri_mr_reregister mr_reregister;
     struct vmri_mr_alloc mr_alloc;
     struct vmri_mw_alloc mw_alloc;
+    struct vmri_twin twin;
 };
 
 #define IN      0x1
@@ -77,6 +78,8 @@ static const struct command {
     { VMRI_OP_mr_alloc, sizeof(struct vmri_mr_alloc), IN | OUT },
     { VMRI_OP_mw_alloc, sizeof(struct vmri_mw_alloc), IN | OUT },
     { VMRI_OP_mw_free, sizeof(struct vmri_object), IN },
+    { VMRI_OP_twin_create, sizeof(struct vmri_twin), IN | OUT },
+    { VMRI_OP_twin_destroy, sizeof(struct vmri_object), IN },
 };
 
 static const struct command *find_command(unsigned int cmd)
@@ -127,6 +130,8 @@ static long call_object(struct vmri_dev *dev, unsigned int cmd,
         return vmri_mr_deregister(dev, arg->handle, state);
     case VMRI_OP_mw_free:
         return vmri_mw_free(dev, arg->handle);
+    case VMRI_OP_twin_destroy:
+        return vmri_twin_destroy(dev, arg->handle);
     default:
         ASSERT_UNREACHABLE();
         return -ENOSYS;
@@ -196,6 +201,8 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_fast_alloc(dev, &args->mr_alloc);
     case VMRI_OP_mw_alloc:
         return vmri_mw_alloc(dev, &args->mw_alloc);
+    case VMRI_OP_twin_create:
+        return vmri_twin_create(dev, &args->twin);
     default:
         return call_object(dev, cmd, &args->object, state);
     }
@@ -244,6 +251,9 @@ static long undo(struct vmri_dev *dev, unsigned int cmd,
         break;
     case VMRI_OP_mw_alloc:
         vmri_mw_free(dev, args->mw_alloc.key);
+        break;
+    case VMRI_OP_twin_create:
+        vmri_twin_destroy(dev, args->twin.handle);
         break;
     }
 
@@ -306,7 +316,8 @@ static long run(const struct command *c, struct vmri_dev *dev, uint64_t guest,
     if ( ret == -ERESTART )
         return abandon(dev, c->cmd, state, -EFAULT);
 
-    return ret < 0 ? -EFAULT : undo(dev, c->cmd, &args, state);
+    return ret < 0 && ret != -EINPROGRESS
+           ? -EFAULT : undo(dev, c->cmd, &args, state);
 }
 
 /* The queue's number comes by value: of a QP, or of an SRQ. */
@@ -385,6 +396,7 @@ long vmri_dispatch(unsigned int cmd, unsigned int *dev_id, uint64_t args)
 void vmri_init(void)
 {
     env_lock_init(&vmri_control_lock, LEVEL_CONTROL);
+    vmri_uplinks_init();
 }
 
 /*

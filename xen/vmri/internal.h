@@ -52,6 +52,8 @@
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
  *                  who is in them; who is to be told.  Not for who sends.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
+ *   LEVEL_UPLINK   uplink->lock: the ring to dom0, the state of twins, what
+ *                  waits for room; which EQ has the port's events, too.
  *   LEVEL_GID      fabric->gids->lock: which device has which GID.
  *   LEVEL_TABLE    table->lock: which slots are free.
  *   LEVEL_GROUP    group->lock: the order of a group's attachments.
@@ -72,7 +74,9 @@
  * changed meanwhile reads them again (rule.c).
  *
  * The send queue has no lock but an owner: the CPU that set sq.busy.  It alone
- * reads the ring, changes `tx` and completes send requests.
+ * reads the ring, changes `tx` and completes send requests.  Of a queue pair whose
+ * peer is on another host it hands requests and receives out; dom0's calls, one at
+ * a time, complete those that come back, which are counted (uplink.h).
  *
  * Copying
  * =======
@@ -193,6 +197,11 @@ void vmri_table_init(struct vmri_table *t,
                      struct vmri_dev *dev, unsigned int kind);
 /* All slots must be free. */
 void vmri_table_fini(struct vmri_table *t);
+/*
+ * Give out numbers from this handle on first, so that lower ones are there for
+ * who wants them: -ENOMEM.  Of a table that is empty.
+ */
+int vmri_table_begin(struct vmri_table *t, uint32_t index);
 /* The largest number of objects that a table of this format can hold. */
 uint32_t vmri_table_capacity(const struct vmri_handle_format *format);
 /*
@@ -284,6 +293,13 @@ struct vmri_source {
     struct list_head waiting;   /* by eq->lock */
 };
 
+/* One that is answered later: one at a time. */
+struct vmri_command {
+    struct vmri_source source;
+    uint16_t command;           /* by eq->lock: VMRI_OP_* */
+    uint64_t data;              /* by eq->lock: its result */
+};
+
 #include "gid.h"
 #include "mcg.h"
 #include "port.h"
@@ -353,6 +369,9 @@ struct vmri_dev {
     bool limited;               /* by rates.lock; read without, too */
     struct vmri_slot *slot;     /* in owner->devs */
     bool sm;                    /* it manages its fabric */
+    struct vmri_uplink *uplink; /* to other hosts; NULL: none */
+    uint64_t uplink_life;       /* that it had */
+    struct vmri_uplink_caps caps;   /* and could do */
     struct vmri_gid_table *gids;/* NULL: the link layer is IB */
 
     env_lock_t lock;            /* LEVEL_DEV */
@@ -377,6 +396,8 @@ struct vmri_dev {
     struct list_head memberships;       /* by fabric->mcg_lock */
     struct list_head watching;  /* by fabric->mcg_lock: in fabric->watchers */
     struct list_head mws;               /* by lock: all windows */
+    struct list_head twins;             /* by uplink->lock */
+    uint32_t nr_twins[2];               /* by uplink->lock: of MRs, of QPs */
 
     struct list_head dying;     /* by vmri_control_lock: in owner->dying */
     bool detaching;             /* by vmri_control_lock: a call is at it */
@@ -555,6 +576,7 @@ struct vmri_table *vmri_dev_table(struct vmri_dev *dev, unsigned int kind);
 struct vmri_pd {
     uint32_t handle;
     uint32_t users;             /* by dev->lock */
+    uint32_t number;            /* by uplink->lock: its uplink's; 0: none yet */
 };
 
 int vmri_pd_create(struct vmri_dev *dev, struct vmri_object *arg);
@@ -665,6 +687,16 @@ void vmri_source_init(struct vmri_source *s, uint32_t id);
 /* Raise one event; any lock below LEVEL_EQ may be held. */
 void vmri_event_raise(struct vmri_eq *eq, struct vmri_source *s,
                       unsigned int type);
+/*
+ * Raise a VMRI_EVENT_COMMAND.  One of the same source that still waits is not
+ * told any more.
+ */
+void vmri_event_command(struct vmri_eq *eq, struct vmri_command *c,
+                        unsigned int command, uint32_t id, uint64_t data);
+/* Does nothing of it wait any more? */
+bool vmri_source_idle(struct vmri_eq *eq, struct vmri_source *s);
+/* Of an EQ that goes: forget all that waits, whatever the source. */
+void vmri_eq_purge(struct vmri_eq *eq);
 /* Forget what still waits of `types`, a bit each. */
 void vmri_source_forget(struct vmri_eq *eq, struct vmri_source *s,
                         uint32_t types);
@@ -714,6 +746,7 @@ bool vmri_cq_push_plain(struct vmri_cq *cq, uint32_t qpn, uint64_t wr_id,
 #include "qp.h"
 #include "srq.h"
 #include "key.h"
+#include "uplink.h"
 
 /* ---- the rest ---- */
 

@@ -66,10 +66,10 @@ struct vmri_key *vmri_key_get(const struct vmri_qp *qp,
 
 /* ---- changing what a key grants ---- */
 
-int vmri_key_reserve(struct vmri_key *k)
+int vmri_key_reserve(struct vmri_key *k, uint32_t want)
 {
     struct vmri_table *keys = &k->dev->keys;
-    int ret = vmri_table_reserve(keys, VMRI_HANDLE_ANY, &k->key);
+    int ret = vmri_table_reserve(keys, want, &k->key);
 
     if ( !ret )
         k->slot = vmri_table_slot(keys, k->key);

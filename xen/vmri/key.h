@@ -117,6 +117,7 @@ struct vmri_key {
     struct vmri_dev *dev;
     struct vmri_slot *slot;     /* in dev->keys */
     const struct vmri_qp *qp;   /* type 2 windows: who alone may use it */
+    uint32_t twin;              /* constant: MRs: what the NIC has; 0: nothing */
     struct vmri_range range;
 };
 
@@ -145,8 +146,11 @@ static inline void vmri_key_put(struct vmri_key *k)
 {
     vmri_slot_put(k->slot);
 }
-/* Give a new key the next free number of its device: 0, -ENOSPC or -ENOMEM. */
-int vmri_key_reserve(struct vmri_key *k);
+/*
+ * Give a new key a number of its device, this one or VMRI_HANDLE_ANY: as
+ * vmri_table_reserve.
+ */
+int vmri_key_reserve(struct vmri_key *k, uint32_t want);
 /*
  * The frame (or gfn) that holds byte `addr` of the range, which is within its
  * bounds, and the offset there; returns how many bytes from it on lie in

@@ -12,7 +12,7 @@ static int check_register(const struct vmri_dev *dev,
     const uint64_t max = vmri_limit(dev, VMRI_RES_PINNED) << VMRI_PAGE_SHIFT;
 
     if ( (arg->access & ~VMRI_ACCESS_MR) || arg->offset >= VMRI_PAGE_SIZE ||
-         arg->key || arg->cookie || arg->reserved || arg->frames.reserved )
+         !arg->key != !arg->twin || arg->reserved || arg->frames.reserved )
         return -EINVAL;
 
     if ( !vmri_rights_valid(arg->access) ||
@@ -58,6 +58,17 @@ static int mr_alloc(struct vmri_dev *dev, uint32_t nr, struct vmri_mr **out)
     return ret;
 }
 
+static int claim_twin(struct vmri_mr *mr, const struct vmri_mr_register *arg)
+{
+    int ret = arg->twin ? vmri_twin_claim_mr(mr->k.dev, arg, mr->k.range.pd)
+                        : 0;
+
+    if ( !ret )
+        mr->k.twin = arg->twin;
+
+    return ret;
+}
+
 /* An MR without frames, with a number, pending and busy. */
 static int mr_begin(struct vmri_dev *dev, const struct vmri_mr_register *arg,
                     struct vmri_mr **out)
@@ -81,7 +92,9 @@ static int mr_begin(struct vmri_dev *dev, const struct vmri_mr_register *arg,
     r->pd = vmri_use(dev, &dev->pds, arg->pd);
     ret = r->pd ? vmri_pages_init(dev, &r->pages, arg->frames.nr) : -ENOENT;
     if ( !ret )
-        ret = vmri_key_reserve(&mr->k);
+        ret = claim_twin(mr, arg);
+    if ( !ret )
+        ret = vmri_key_reserve(&mr->k, arg->key ?: VMRI_HANDLE_ANY);
     if ( ret )
     {
         vmri_mr_free(mr);
@@ -180,10 +193,20 @@ static int complete_args(struct vmri_dev *dev, struct vmri_mr_reregister *arg,
     struct vmri_mr_register *mr = &arg->mr;
     const struct vmri_range *r;
     struct vmri_key *k;
-    int ret = vmri_key_claim(dev, arg->old_key, VMRI_KEY_MR, &k);
+    int ret;
 
+    if ( mr->key || mr->twin )
+        return -EINVAL;
+    ret = vmri_key_claim(dev, arg->old_key, VMRI_KEY_MR, &k);
     if ( ret )
         return ret;
+
+    /* What the NIC has of it would stay as it is. */
+    if ( k->twin )
+    {
+        vmri_key_unclaim(k);
+        return -EOPNOTSUPP;
+    }
 
     r = &k->range;
     if ( !(arg->flags & VMRI_REREG_TRANS) )

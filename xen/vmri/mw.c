@@ -49,7 +49,8 @@ static int mw_make(struct vmri_dev *dev, const struct vmri_mw_alloc *arg,
     mw->type2 = arg->type == 2;
     INIT_LIST_HEAD(&mw->bound);
     mw->k.range.pd = vmri_use(dev, &dev->pds, arg->pd);
-    ret = mw->k.range.pd ? vmri_key_reserve(&mw->k) : -ENOENT;
+    ret = mw->k.range.pd ? vmri_key_reserve(&mw->k, VMRI_HANDLE_ANY)
+                         : -ENOENT;
 
     if ( ret )
         mw_release(dev, mw);

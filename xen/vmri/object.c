@@ -175,6 +175,18 @@ static int leaf_make(struct vmri_table *t, uint32_t l)
     return 0;
 }
 
+int vmri_table_begin(struct vmri_table *t, uint32_t index)
+{
+    int ret;
+
+    env_lock(&t->lock);
+    ret = leaf_make(t, index / VMRI_LEAF_SLOTS);
+    t->next = index;
+    env_unlock(&t->lock);
+
+    return ret;
+}
+
 void vmri_table_fini(struct vmri_table *t)
 {
     unsigned int s;

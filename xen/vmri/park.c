@@ -110,7 +110,7 @@ static void wheel_arm(struct vmri_park *park)
 
 static void wake(struct vmri_qp *qp)
 {
-    env_store(&qp->parked, VMRI_PARK_NONE);
+    env_store(&qp->parked, qp->home);
     env_trace(VMRI_TRC_WOKEN, vmri_trace_id(qp->dev), qp->qpn, true);
     vmri_ready(qp);
 }
@@ -225,16 +225,27 @@ bool vmri_park_remove(struct vmri_qp *qp)
     bool was;
 
     env_lock(&park->lock);
-    was = qp->parked != VMRI_PARK_NONE;
+    was = qp->parked != qp->home;
     if ( was )
     {
         wheel_remove(park, qp);
-        env_store(&qp->parked, VMRI_PARK_NONE);
+        env_store(&qp->parked, qp->home);
         env_trace(VMRI_TRC_WOKEN, vmri_trace_id(qp->dev), qp->qpn, false);
     }
     env_unlock(&park->lock);
 
     return was;
+}
+
+void vmri_park_home(struct vmri_qp *qp, enum vmri_parked home)
+{
+    struct vmri_park *park = &qp->dev->park;
+
+    env_lock(&park->lock);
+    if ( qp->parked == qp->home )
+        env_store(&qp->parked, home);
+    qp->home = home;
+    env_unlock(&park->lock);
 }
 
 /*

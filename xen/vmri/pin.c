@@ -213,6 +213,8 @@ void vmri_mr_free(struct vmri_mr *mr)
 {
     struct vmri_dev *dev = mr->k.dev;
 
+    if ( mr->k.twin )
+        vmri_twin_leave_mr(dev, mr->k.twin);
     vmri_uncharge(dev, VMRI_RES_PINNED, mr->k.range.pages.nr);
     vmri_pages_free(dev, &mr->k.range.pages);
     if ( mr->k.range.pd )

@@ -101,6 +101,16 @@ bool vmri_port_in_partition(const struct vmri_dev *dev, uint16_t pkey)
 
 /* ---- events ---- */
 
+/* Twins' events go there, too.  Under dev->lock. */
+static void set_eq(struct vmri_dev *dev, struct vmri_eq *eq)
+{
+    if ( dev->uplink )
+        env_lock(&dev->uplink->lock);
+    dev->port.eq = eq;
+    if ( dev->uplink )
+        env_unlock(&dev->uplink->lock);
+}
+
 int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq)
 {
     int ret = -EBUSY;
@@ -108,7 +118,7 @@ int vmri_port_bind(struct vmri_dev *dev, struct vmri_eq *eq)
     env_lock(&dev->lock);
     if ( !dev->port.eq )
     {
-        dev->port.eq = eq;
+        set_eq(dev, eq);
         ret = 0;
     }
     env_unlock(&dev->lock);
@@ -121,8 +131,8 @@ void vmri_port_unbind(struct vmri_dev *dev, struct vmri_eq *eq)
     env_lock(&dev->lock);
     if ( dev->port.eq == eq )
     {
-        vmri_source_fini(eq, &dev->port.source);
-        dev->port.eq = NULL;
+        set_eq(dev, NULL);
+        vmri_eq_purge(eq);
     }
     env_unlock(&dev->lock);
 }

@@ -19,7 +19,7 @@ struct vmri_port {
     uint16_t pkeys[VMRI_MAX_PKEYS];
     uint64_t version;           /* no other's; changes with what is above */
     struct vmri_dev_describe text;  /* by dev->lock: what the guest says */
-    struct vmri_eq *eq;         /* by dev->lock: gets the events; or NULL */
+    struct vmri_eq *eq;         /* by dev->lock, and its uplink's: or NULL */
     struct vmri_source source;  /* by eq->lock */
 };
 

@@ -44,13 +44,17 @@ static int check_type(const struct vmri_qp_create *arg)
 static int check_create(const struct vmri_qp_create *arg)
 {
     if ( arg->reserved0[0] || arg->reserved0[1] || arg->reserved0[2] ||
-         arg->reserved1 || arg->reserved2 ||
+         arg->reserved1 ||
          (arg->flags & ~(VMRI_QPF_KERNEL | VMRI_QPF_BLOCK_LOOPBACK)) )
         return -EINVAL;
 
     /* Only they are attached to multicast groups. */
     if ( (arg->flags & VMRI_QPF_BLOCK_LOOPBACK) && arg->type != VMRI_QPT_UD )
         return -EINVAL;
+
+    /* What is carried is for processes, with a queue of their own. */
+    if ( arg->twin && ((arg->flags & VMRI_QPF_KERNEL) || arg->srq) )
+        return -EOPNOTSUPP;
 
     return check_type(arg);
 }
@@ -152,6 +156,22 @@ static bool needs_entries(const struct vmri_qp_create *arg)
            arg->type == VMRI_QPT_XRC_TGT;
 }
 
+static struct vmri_carry *carry_alloc(struct vmri_dev *dev,
+                                      const struct vmri_qp_create *arg)
+{
+    struct vmri_carry *c = dev->uplink ? vmri_alloc(dev, sizeof(*c)) : NULL;
+
+    if ( c )
+    {
+        c->twin = arg->twin;
+        c->max_sends = 1U << arg->sq_log2_entries;
+        c->max_recvs = 1U << arg->rq_log2_entries;
+        INIT_LIST_HEAD(&c->waiting);
+    }
+
+    return c;
+}
+
 static int qp_alloc(struct vmri_dev *dev, const struct vmri_qp_create *arg,
                     struct vmri_qp **result)
 {
@@ -169,6 +189,17 @@ static int qp_alloc(struct vmri_dev *dev, const struct vmri_qp_create *arg,
         return -ENOMEM;
     }
 
+    if ( arg->twin )
+    {
+        qp->carry = carry_alloc(dev, arg);
+        if ( !qp->carry )
+        {
+            vmri_free(dev, qp, qp_bytes(entries));
+            vmri_uncharge(dev, VMRI_RES_QP, 1);
+            return dev->uplink ? -ENOMEM : -EOPNOTSUPP;
+        }
+        qp->carry->qp = qp;
+    }
     qp->dev = dev;
     qp->type = arg->type;
     qp->counters = vmri_type_counters(dev, arg->type);
@@ -186,6 +217,7 @@ static int qp_free(struct vmri_dev *dev, struct vmri_qp *qp,
     struct vmri_region region = qp->rings.region;
 
     unuse_all(dev, qp);
+    vmri_free(dev, qp->carry, sizeof(*qp->carry));
     vmri_free(dev, qp, qp_bytes(qp->rx_sge));
     vmri_uncharge(dev, VMRI_RES_QP, 1);
 
@@ -241,14 +273,21 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
     vmri_source_init(&qp->source, qpn);
     qp_init(qp, arg);
 
-    rc = vmri_publish(dev, &dev->qps, qpn, qp);
+    rc = qp->carry ? vmri_twin_claim_qp(qp, arg) : 0;
     if ( rc )
         goto release;
+
+    rc = vmri_publish(dev, &dev->qps, qpn, qp);
+    if ( rc )
+        goto leave;
 
     arg->qpn = qpn;
 
     return 0;
 
+ leave:
+    if ( qp->carry )
+        vmri_twin_leave_qp(qp);
  release:
     vmri_table_release(&dev->qps, qpn);
  free:
@@ -284,6 +323,8 @@ int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
         return -ENOENT;
 
     /* Nobody runs it or copies for it any more; a timer may still wake it. */
+    if ( qp->carry )
+        vmri_twin_leave_qp(qp);
     vmri_park_remove(qp);
     vmri_mcg_forget(qp);
     vmri_srq_leave(qp);
@@ -310,6 +351,9 @@ void vmri_qp_set_error(struct vmri_qp *qp, unsigned int event)
         vmri_srq_leave(qp);
     }
     env_unlock(&qp->lock);
+
+    if ( qp->carry )
+        vmri_carry_error(qp);
 }
 
 void vmri_qp_error(struct vmri_qp *qp, unsigned int event)
@@ -348,6 +392,8 @@ static void reset(struct vmri_qp *qp)
                  qp->rq.log2_stride, qp->rq.max_sge);
     qp->attr = (struct vmri_qp_modify){ .port = port, .path_mtu = 5 };
     qp->version = vmri_new_life();
+    if ( qp->carry )
+        vmri_carry_turn(qp, false);
     env_unlock(&qp->lock);
 }
 
@@ -365,6 +411,8 @@ static void entered(struct vmri_qp *qp, unsigned int state,
         vmri_srq_leave(qp);
         if ( state == VMRI_QPS_RESET )
             reset(qp);
+        else if ( qp->carry )
+            vmri_carry_error(qp);
         break;
 
     case VMRI_QPS_RTR:
@@ -379,18 +427,39 @@ static void entered(struct vmri_qp *qp, unsigned int state,
     }
 }
 
+/*
+ * Where does it lead, and has its twin followed?  0, *remote telling whether it is
+ * to another host, or what the command returns.
+ */
+static int steer(struct vmri_qp *qp, struct vmri_qp_modify *arg, bool *remote)
+{
+    uint8_t host_gid[16];
+    int rc = vmri_steer(qp, arg, host_gid);
+
+    *remote = rc == VMRI_ELSEWHERE;
+    if ( !qp->carry )
+        return rc;
+
+    /* A twin that was on its way there is not to be, if rules forbid it by now. */
+    if ( rc == -EPERM )
+        vmri_carry_error(qp);
+
+    return rc < 0 ? rc : vmri_carry_settle(qp, arg, *remote ? host_gid : NULL);
+}
+
 int vmri_qp_modify(struct vmri_dev *dev, struct vmri_qp_modify *arg)
 {
     struct vmri_qp *qp = vmri_table_get(&dev->qps, arg->qpn);
     unsigned int old, state = 0;
     int rc, steered;
+    bool remote;
 
     if ( !qp )
         return -ENOENT;
 
     /* Owning the queue keeps out its engine and others who modify. */
     vmri_own(qp);
-    steered = vmri_steer(qp, arg);
+    steered = steer(qp, arg, &remote);
 
     env_lock(&qp->lock);
     old = qp->attr.state;
@@ -398,6 +467,8 @@ int vmri_qp_modify(struct vmri_dev *dev, struct vmri_qp_modify *arg)
     if ( !rc )
     {
         vmri_qp_apply(&qp->attr, arg);
+        if ( qp->carry && state == VMRI_QPS_RTR )
+            vmri_carry_turn(qp, remote);
         env_store(&qp->attr.state, state);
         qp->version = vmri_new_life();
         qp->route.dev = NULL;
@@ -415,6 +486,11 @@ int vmri_qp_modify(struct vmri_dev *dev, struct vmri_qp_modify *arg)
     return rc;
 }
 
+bool vmri_qp_sending(const struct vmri_qp *qp)
+{
+    return qp->tx.active || (qp->carry && env_load(&qp->carry->sends));
+}
+
 int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg)
 {
     uint32_t qpn = arg->qpn;
@@ -426,8 +502,10 @@ int vmri_qp_query(struct vmri_dev *dev, struct vmri_qp_modify *arg)
     vmri_own(qp);
     env_lock(&qp->lock);
     *arg = qp->attr;
+    if ( qp->carry && qp->carry->remote )
+        arg->av.dlid = qp->carry->dlid;
     env_unlock(&qp->lock);
-    arg->sq_draining = arg->state == VMRI_QPS_SQD && qp->tx.active;
+    arg->sq_draining = arg->state == VMRI_QPS_SQD && vmri_qp_sending(qp);
     vmri_disown(qp);
 
     arg->qpn = qpn;

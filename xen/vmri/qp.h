@@ -123,7 +123,10 @@ enum vmri_parked {
     VMRI_PARK_RNR,              /* the peer has no receive posted */
     VMRI_PARK_PEER,             /* the peer is not there, or not connected */
     VMRI_PARK_RATE,             /* the device has sent too much */
+    VMRI_PARK_UPLINK,           /* for good: the peer is on another host */
 };
+
+struct vmri_carry;
 
 struct vmri_qp {
     uint32_t qpn;
@@ -174,8 +177,10 @@ struct vmri_qp {
     bool leaving;               /* by dev->lock: no more of them */
 
     struct list_head attachments;   /* to groups; by fabric->mcg_lock */
+    struct vmri_carry *carry;   /* constant: it has a twin; NULL: none */
 
     enum vmri_parked parked;    /* by dev->park.lock, as all below */
+    enum vmri_parked home;      /* what it is when it does not wait */
     uint64_t deadline;          /* ticks of the wheel */
     uint8_t wheel_level;        /* VMRI_WHEEL_LEVELS: on no slot */
     uint8_t wheel_slot;
@@ -276,6 +281,8 @@ static inline unsigned int vmri_qp_state(struct vmri_qp *qp)
 {
     return env_load(&qp->attr.state);
 }
+/* Has a request begun and not ended?  By the owner (qp.c). */
+bool vmri_qp_sending(const struct vmri_qp *qp);
 
 /* What an entry of a request's list, or its receive's, costs of the budget. */
 #define VMRI_ENTRY_COST 16U
@@ -553,6 +560,11 @@ void vmri_park_add(struct vmri_qp *qp, enum vmri_parked why,
                    uint64_t deadline);
 /* Take it off the wheel; false if it was not there. */
 bool vmri_park_remove(struct vmri_qp *qp);
+/*
+ * Keep its requests from the engine, VMRI_PARK_UPLINK, or (VMRI_PARK_NONE) no
+ * longer, whenever it does not wait for something else.
+ */
+void vmri_park_home(struct vmri_qp *qp, enum vmri_parked home);
 
 #endif /* VMRI_QP_H */
 

@@ -197,7 +197,7 @@ static bool current_state_ok(unsigned int state,
 static bool drained(const struct vmri_qp *qp, unsigned int from,
                     unsigned int to)
 {
-    return from != VMRI_QPS_SQD || !qp->tx.active ||
+    return from != VMRI_QPS_SQD || !vmri_qp_sending(qp) ||
            to == VMRI_QPS_ERR || to == VMRI_QPS_RESET;
 }
 

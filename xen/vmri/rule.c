@@ -394,9 +394,9 @@ int vmri_rule_list(struct vmri_ctl_rule *arg)
 /* Is it connected to a device that it may not talk to any more? */
 static bool forbidden(struct vmri_qp *qp)
 {
+    bool connected, remote, bad;
     struct vmri_dev *peer;
-    bool connected, bad;
-    uint16_t lid;
+    struct vmri_av av;
 
     if ( vmri_qp_datagram(qp) )
         return false;
@@ -404,10 +404,14 @@ static bool forbidden(struct vmri_qp *qp)
     env_lock(&qp->lock);
     connected = qp->attr.state >= VMRI_QPS_RTR &&
                 qp->attr.state <= VMRI_QPS_SQE;
-    lid = qp->attr.av.dlid;
+    remote = qp->carry && qp->carry->remote;
+    av = qp->attr.av;
     env_unlock(&qp->lock);
 
-    peer = connected ? vmri_fabric_peer(qp->dev->fabric, lid) : NULL;
+    if ( connected && remote )
+        return !vmri_rules_allow_remote(qp->dev, av.dgid);
+
+    peer = connected ? vmri_fabric_peer(qp->dev->fabric, av.dlid) : NULL;
     if ( !peer )
         return false;
 

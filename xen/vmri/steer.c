@@ -49,18 +49,36 @@ static bool is_at(const struct vmri_routes *routes, uint32_t i,
 
 /* ---- the hook ---- */
 
-static bool elsewhere(struct vmri_routes *routes, const struct vmri_av *av)
+static bool elsewhere(struct vmri_routes *routes, const struct vmri_av *av,
+                      uint8_t host_gid[16])
 {
+    uint32_t i;
     bool found;
 
     if ( !(av->flags & VMRI_AV_GRH) || !env_load(&routes->nr) )
         return false;
 
     env_lock(&routes->lock);
-    found = is_at(routes, position(routes, av->dgid), av->dgid);
+    i = position(routes, av->dgid);
+    found = is_at(routes, i, av->dgid);
+    if ( found )
+        memcpy(host_gid, routes->route[i].host_gid, 16);
     env_unlock(&routes->lock);
 
     return found;
+}
+
+/* One with a twin is carried; some could not have one. */
+static int leads_there(const struct vmri_qp *qp)
+{
+    if ( qp->carry )
+        return VMRI_ELSEWHERE;
+    if ( qp->dev->uplink && (qp->rings.kernel || qp->srq ||
+                             (qp->type != VMRI_QPT_RC &&
+                              qp->type != VMRI_QPT_UC)) )
+        return -EOPNOTSUPP;
+
+    return -EHOSTUNREACH;
 }
 
 /* The device of this host that is named, with a reference, or NULL. */
@@ -72,7 +90,8 @@ static struct vmri_dev *named(struct vmri_fabric *f, struct vmri_av *av)
     return vmri_fabric_peer(f, av->dlid);
 }
 
-int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg)
+int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg,
+               uint8_t host_gid[16])
 {
     struct vmri_fabric *f = qp->dev->fabric;
     struct vmri_dev *peer;
@@ -91,10 +110,10 @@ int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg)
         return ret;
     }
 
-    if ( !elsewhere(&f->routes, &arg->av) )
+    if ( !elsewhere(&f->routes, &arg->av, host_gid) )
         return f->gids ? -EHOSTUNREACH : 0;
 
-    return vmri_rules_allow_remote(qp->dev, arg->av.dgid) ? -EHOSTUNREACH
+    return vmri_rules_allow_remote(qp->dev, arg->av.dgid) ? leads_there(qp)
                                                           : -EPERM;
 }
 

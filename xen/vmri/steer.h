@@ -30,14 +30,18 @@ void vmri_routes_init(struct vmri_routes *routes);
 /* Before the fabric goes. */
 void vmri_routes_free(struct vmri_routes *routes);
 
+#define VMRI_ELSEWHERE  1
+
 /*
  * The hook: a queue pair is to have the peer that a command names.  0: it is on
- * this host, or not there and may still come; -EPERM: rules forbid it;
- * -EHOSTUNREACH: it is on another host, and nothing leads there, or nobody has the
- * GID; -EINVAL: a LID where there are none.  On a RoCE fabric arg's LID becomes that
- * of the device with the GID.
+ * this host, or not there and may still come; VMRI_ELSEWHERE: on the host whose
+ * adapter has the GID host_gid; -EPERM: rules forbid it; -EHOSTUNREACH: it is on
+ * another host, and nothing leads there, or nobody has the GID; -EOPNOTSUPP: not
+ * from such a queue pair; -EINVAL: a LID where there are none.  On a RoCE fabric
+ * arg's LID becomes that of the device with the GID.
  */
-int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg);
+int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg,
+               uint8_t host_gid[16]);
 
 #endif /* VMRI_STEER_H */
 

@@ -173,7 +173,7 @@ static void queue_pairs(void)
 	REFUSED(qp_create, good, qpn, ~0U, -EINVAL);
 	REFUSED(qp_create, good, reserved0[0], 1, -EINVAL);
 	REFUSED(qp_create, good, reserved1, 1, -EINVAL);
-	REFUSED(qp_create, good, reserved2, 1, -EINVAL);
+	REFUSED(qp_create, good, twin, 1, -EOPNOTSUPP);
 
 	hostile_expect("a good queue pair",
 		       hostile_call(VMRI_OP_qp_create, &good), 0);
@@ -261,7 +261,7 @@ static void memory_regions(void)
 	REFUSED(mr_register, good, access, VMRI_ACCESS_REMOTE_ATOMIC, -EINVAL);
 	REFUSED(mr_register, good, pd, NOBODY, -ENOENT);
 	REFUSED(mr_register, good, key, 1, -EINVAL);
-	REFUSED(mr_register, good, cookie, 1, -EINVAL);
+	REFUSED(mr_register, good, twin, 1, -EINVAL);
 	REFUSED(mr_register, good, reserved, 1, -EINVAL);
 
 	hostile_expect("a good memory region",
@@ -345,7 +345,7 @@ static void continuations(void)
 		.frames = frames(2, 2),
 		.length = 2 * PAGE_SIZE,
 		.pd = pd,
-		.cookie = NOBODY,
+		.twin = NOBODY,
 	};
 	struct vmri_object obj = { .handle = NOBODY };
 
