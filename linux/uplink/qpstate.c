@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB's uplink: the states of queue pairs' twins, and their peers' addresses.
+ */
+#include <linux/jiffies.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+
+#include "uplink.h"
+
+/* A NIC that does not flush a queue within this time is not waited for. */
+#define UPLINK_DRAIN_TIME	(30 * HZ)
+
+static_assert(IB_QPS_RTR == (int)VMRI_QPS_RTR &&
+	      IB_QPS_RTS == (int)VMRI_QPS_RTS &&
+	      IB_QPS_ERR == (int)VMRI_QPS_ERR &&
+	      IB_QPS_RESET == (int)VMRI_QPS_RESET);
+static_assert(IB_QP_ACCESS_FLAGS == (int)VMRI_QPA_ACCESS_FLAGS &&
+	      IB_QP_MIN_RNR_TIMER == (int)VMRI_QPA_MIN_RNR_TIMER);
+
+/* ---- addresses ---- */
+
+/* Which of the NIC's addresses can talk to each other. */
+enum uplink_family {
+	UPLINK_IPV4,
+	UPLINK_LINK_LOCAL,
+	UPLINK_IPV6,
+};
+
+static enum uplink_family uplink_family(const void *gid)
+{
+	const struct in6_addr *address = gid;
+
+	if (ipv6_addr_v4mapped(address))
+		return UPLINK_IPV4;
+	return ipv6_addr_type(address) & IPV6_ADDR_LINKLOCAL ?
+	       UPLINK_LINK_LOCAL : UPLINK_IPV6;
+}
+
+/**
+ * uplink_find_gid() - the NIC's own address for a peer
+ * @up:		uplink
+ * @dgid:	peer's, or NULL: any will do
+ *
+ * Return: its attributes, for rdma_put_gid_attr(), or an error pointer.
+ */
+const struct ib_gid_attr *uplink_find_gid(struct uplink *up, const u8 *dgid)
+{
+	int i, length = up->ibdev->port_data[UPLINK_PORT].immutable.gid_tbl_len;
+	const struct ib_gid_attr *attr;
+
+	for (i = 0; i < length; i++) {
+		attr = rdma_get_gid_attr(up->ibdev, UPLINK_PORT, i);
+		if (IS_ERR(attr))
+			continue;
+		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
+		    (!dgid || uplink_family(&attr->gid) == uplink_family(dgid)))
+			return attr;
+		rdma_put_gid_attr(attr);
+	}
+	return ERR_PTR(-EHOSTUNREACH);
+}
+
+/*
+ * The path to a peer's host.  Only for those who make address handles the core
+ * finds out which Ethernet address it has; that is written to the attributes.
+ */
+static int uplink_resolve(struct uplink_qp *qp, const struct vmri_av *av,
+			  struct rdma_ah_attr *ah)
+{
+	struct uplink *up = qp->twin.up;
+	const struct ib_gid_attr *sgid = uplink_find_gid(up, av->dgid);
+	union ib_gid dgid;
+	struct ib_ah *ibah;
+
+	if (IS_ERR(sgid))
+		return PTR_ERR(sgid);
+
+	memcpy(&dgid, av->dgid, sizeof(dgid));
+	ah->type = rdma_ah_find_type(up->ibdev, UPLINK_PORT);
+	rdma_ah_set_port_num(ah, UPLINK_PORT);
+	rdma_ah_set_sl(ah, av->sl);
+	rdma_ah_set_grh(ah, &dgid, av->flow_label, sgid->index, av->hop_limit,
+			av->traffic_class);
+	rdma_put_gid_attr(sgid);
+
+	ibah = rdma_create_user_ah(qp->twin.pd->ibpd, ah, NULL);
+	if (IS_ERR(ibah))
+		return -EHOSTUNREACH;
+	rdma_destroy_ah(ibah, RDMA_DESTROY_AH_SLEEPABLE);
+	return 0;
+}
+
+/* ---- states ---- */
+
+static int uplink_enter(struct uplink_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	int ret = ib_modify_qp(qp->ibqp, attr, mask | IB_QP_STATE);
+
+	if (!ret)
+		qp->state = attr->qp_state;
+	return ret;
+}
+
+static bool uplink_is_drained(const struct uplink_qp *qp)
+{
+	return READ_ONCE(qp->sq.cons) == READ_ONCE(qp->sq.prod) &&
+	       READ_ONCE(qp->rq.cons) == READ_ONCE(qp->rq.prod);
+}
+
+/**
+ * uplink_qp_drain() - have nothing under way
+ * @qp:		twin, that is in its error state then
+ *
+ * Context: may sleep.
+ * Return: 0 when the runner has had the last completion, or a negative errno.
+ */
+int uplink_qp_drain(struct uplink_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	int ret;
+
+	if (qp->state == IB_QPS_RESET)
+		return 0;
+	ret = uplink_enter(qp, &attr, 0);
+	if (ret)
+		return ret;
+	return wait_event_timeout(qp->drained, uplink_is_drained(qp),
+				  UPLINK_DRAIN_TIME) ? 0 : -ETIMEDOUT;
+}
+
+static int uplink_qp_reset(struct uplink_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	int ret;
+
+	if (qp->state == IB_QPS_RESET)
+		return 0;
+	ret = uplink_qp_drain(qp);
+	return ret ? ret : uplink_enter(qp, &attr, 0);
+}
+
+static int uplink_qp_access(const struct uplink_qp *qp,
+			    const struct vmri_qp_modify *m)
+{
+	int access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+
+	if (qp->twin.up->caps.atomics)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
+	return m->access_flags & access;
+}
+
+static bool uplink_is_rc(const struct uplink_qp *qp)
+{
+	return qp->ibqp->qp_type == IB_QPT_RC;
+}
+
+/* From anywhere to RTR. */
+static int uplink_qp_connect(struct uplink_qp *qp,
+			     const struct vmri_qp_modify *m)
+{
+	const struct vmri_uplink_caps *caps = &qp->twin.up->caps;
+	struct ib_qp_attr attr = {
+		.port_num = UPLINK_PORT,
+		.qp_access_flags = uplink_qp_access(qp, m),
+		/* Both hosts do the same: a guest may know more of its own. */
+		.path_mtu = min(m->path_mtu, caps->mtu),
+		.dest_qp_num = m->dest_qpn,
+		.rq_psn = m->rq_psn,
+		.min_rnr_timer = m->min_rnr_timer,
+		.max_dest_rd_atomic = min_t(u32, m->max_dest_rd_atomic,
+					    caps->max_rd_atomic),
+	};
+	int ret, mask = IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			IB_QP_RQ_PSN;
+
+	if (uplink_is_rc(qp))
+		mask |= IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
+
+	ret = uplink_resolve(qp, &m->av, &attr.ah_attr);
+	if (!ret)
+		ret = uplink_qp_reset(qp);
+	if (ret)
+		return ret;
+
+	attr.qp_state = IB_QPS_INIT;
+	ret = uplink_enter(qp, &attr, IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_ACCESS_FLAGS);
+	if (ret)
+		return ret;
+	attr.qp_state = IB_QPS_RTR;
+	return uplink_enter(qp, &attr, mask);
+}
+
+/*
+ * 7 is seven times (IBTA 1.4, 9.9.2.1.1).  Soft-RoCE takes it for ever: the peer of a
+ * queue pair that has gone would never hear of it.
+ */
+static u8 uplink_max_retry(const struct uplink_qp *qp)
+{
+	bool soft = qp->twin.up->ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+
+	return soft ? 6 : 7;
+}
+
+/* From RTR to RTS. */
+static int uplink_qp_activate(struct uplink_qp *qp,
+			      const struct vmri_qp_modify *m)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.qp_access_flags = uplink_qp_access(qp, m),
+		.sq_psn = m->sq_psn,
+		.timeout = m->timeout,
+		.retry_cnt = min(m->retry_cnt, uplink_max_retry(qp)),
+		.rnr_retry = m->rnr_retry,
+		.min_rnr_timer = m->min_rnr_timer,
+		.max_rd_atomic = min_t(u32, m->max_rd_atomic,
+				       qp->twin.up->caps.max_rd_atomic),
+	};
+	int mask = IB_QP_SQ_PSN | IB_QP_ACCESS_FLAGS;
+
+	if (uplink_is_rc(qp))
+		mask |= IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+			IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
+	return uplink_enter(qp, &attr, mask);
+}
+
+/* What can change in RTS. */
+static int uplink_qp_adjust(struct uplink_qp *qp,
+			    const struct vmri_qp_modify *m)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.qp_access_flags = uplink_qp_access(qp, m),
+		.min_rnr_timer = m->min_rnr_timer,
+	};
+
+	if (m->mask & ~(VMRI_QPA_STATE | VMRI_QPA_CUR_STATE |
+			VMRI_QPA_ACCESS_FLAGS | VMRI_QPA_MIN_RNR_TIMER))
+		return -EOPNOTSUPP;
+	return uplink_enter(qp, &attr, m->mask & (VMRI_QPA_ACCESS_FLAGS |
+						  VMRI_QPA_MIN_RNR_TIMER));
+}
+
+/**
+ * uplink_qp_modify() - have the twin follow its queue pair
+ * @qp:		twin
+ * @m:		all attributes
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno: the state is not what it should be then.
+ */
+int uplink_qp_modify(struct uplink_qp *qp, const struct vmri_qp_modify *m)
+{
+	switch (m->state) {
+	case VMRI_QPS_RTR:
+		return uplink_qp_connect(qp, m);
+	case VMRI_QPS_RTS:
+		return qp->state == IB_QPS_RTS ? uplink_qp_adjust(qp, m) :
+						 uplink_qp_activate(qp, m);
+	case VMRI_QPS_ERR:
+		return uplink_qp_drain(qp);
+	case VMRI_QPS_RESET:
+		return uplink_qp_reset(qp);
+	default:
+		return -EINVAL;
+	}
+}

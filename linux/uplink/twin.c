@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SoftIB's uplink: twins, from the message that asks for one to the answer that it
+ * is gone.
+ *
+ * Each has a list of what is to be done with it, and at most one worker at a time.
+ */
+#include <linux/slab.h>
+
+#include "uplink.h"
+
+/* ---- workers ---- */
+
+static struct uplink_op *uplink_next_op(struct uplink_twin *twin)
+{
+	struct uplink_op *op;
+
+	spin_lock_irq(&twin->up->lock);
+	op = list_first_entry_or_null(&twin->ops, struct uplink_op, entry);
+	if (op)
+		list_del(&op->entry);
+	else
+		twin->busy = false;
+	spin_unlock_irq(&twin->up->lock);
+	return op;
+}
+
+static void uplink_answer(struct uplink *up, struct uplink_op *op)
+{
+	spin_lock_irq(&up->lock);
+	list_add_tail(&op->entry, &up->answers);
+	spin_unlock_irq(&up->lock);
+	uplink_kick(up);
+}
+
+static int uplink_make(struct uplink_twin *twin, struct uplink_op *op)
+{
+	int ret;
+
+	twin->pd = uplink_pd_get(twin->up, &op->msg);
+	if (IS_ERR(twin->pd)) {
+		ret = PTR_ERR(twin->pd);
+		twin->pd = NULL;
+		return ret;
+	}
+
+	ret = twin->is_qp ?
+	      uplink_qp_create(to_uplink_qp(twin), &op->msg,
+			       &op->result.number) :
+	      uplink_mr_create(to_uplink_mr(twin), &op->msg,
+			       &op->result.number);
+	if (ret) {
+		uplink_pd_put(twin->up, twin->pd);
+		twin->pd = NULL;
+	}
+	return ret;
+}
+
+static void uplink_unmake(struct uplink_twin *twin)
+{
+	if (!twin->pd)
+		return;
+	if (twin->is_qp)
+		uplink_qp_destroy(to_uplink_qp(twin));
+	else
+		uplink_mr_destroy(to_uplink_mr(twin));
+	uplink_pd_put(twin->up, twin->pd);
+}
+
+static int uplink_move(struct uplink_twin *twin, struct uplink_op *op)
+{
+	if (!twin->pd || !twin->is_qp)
+		return -EINVAL;
+	return uplink_qp_modify(to_uplink_qp(twin), &op->attr);
+}
+
+static void uplink_do(struct uplink_twin *twin, struct uplink_op *op)
+{
+	switch (op->type) {
+	case VMRI_UPLINK_MODIFY:
+		op->result.error = uplink_move(twin, op);
+		break;
+	case VMRI_UPLINK_DESTROY:
+		uplink_unmake(twin);
+		break;
+	default:
+		op->result.error = uplink_make(twin, op);
+	}
+}
+
+static void uplink_twin_work(struct work_struct *work)
+{
+	struct uplink_twin *twin = container_of(work, struct uplink_twin, work);
+	struct uplink_op *op = uplink_next_op(twin);
+	bool last;
+
+	while (op) {
+		/* With the last answer the twin goes, and the op with it. */
+		last = op->type == VMRI_UPLINK_DESTROY;
+		uplink_do(twin, op);
+		uplink_answer(twin->up, op);
+		op = last ? NULL : uplink_next_op(twin);
+	}
+}
+
+/* Have a worker do it, after what there is already. */
+static void uplink_ask(struct uplink_twin *twin, struct uplink_op *op, u8 type,
+		       u8 answer)
+{
+	struct uplink *up = twin->up;
+	bool idle;
+
+	op->twin = twin;
+	op->type = type;
+	op->result = (struct vmri_uplink_result) {
+		.twin = twin->name,
+		.type = answer,
+		.number = type == VMRI_UPLINK_MODIFY ? op->attr.state : 0,
+	};
+
+	spin_lock_irq(&up->lock);
+	list_add_tail(&op->entry, &twin->ops);
+	idle = !twin->busy;
+	twin->busy = true;
+	spin_unlock_irq(&up->lock);
+	if (idle)
+		queue_work(up->wq, &twin->work);
+}
+
+/* ---- the runner ---- */
+
+static void uplink_answer_now(struct uplink *up, u32 name, u8 type, int error,
+			      u32 number)
+{
+	struct vmri_uplink_result result = {
+		.twin = name,
+		.type = type,
+		.error = error,
+		.number = number,
+	};
+
+	uplink_put_result(up, &result);
+}
+
+static struct uplink_twin *uplink_twin_alloc(struct uplink *up,
+					     const struct vmri_uplink_msg *msg)
+{
+	bool is_qp = msg->type == VMRI_UPLINK_CREATE_QP;
+	struct uplink_twin *twin;
+	struct uplink_qp *qp;
+	struct uplink_mr *mr;
+
+	if (is_qp) {
+		qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+		twin = qp ? &qp->twin : NULL;
+	} else {
+		mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+		twin = mr ? &mr->twin : NULL;
+	}
+	if (!twin)
+		return NULL;
+
+	twin->up = up;
+	twin->is_qp = is_qp;
+	twin->name = msg->twin;
+	twin->create.msg = *msg;
+	kref_init(&twin->ref);
+	INIT_LIST_HEAD(&twin->ops);
+	INIT_WORK(&twin->work, uplink_twin_work);
+	return twin;
+}
+
+static void uplink_twin_release(struct kref *ref)
+{
+	struct uplink_twin *twin = container_of(ref, struct uplink_twin, ref);
+
+	if (twin->is_qp)
+		kfree(to_uplink_qp(twin));
+	else
+		kfree(to_uplink_mr(twin));
+}
+
+void uplink_twin_get(struct uplink_twin *twin)
+{
+	kref_get(&twin->ref);
+}
+
+void uplink_twin_put(struct uplink_twin *twin)
+{
+	kref_put(&twin->ref, uplink_twin_release);
+}
+
+/* VMRI_UPLINK_CREATE_QP, _CREATE_MR. */
+void uplink_twin_create(struct uplink *up, const struct vmri_uplink_msg *msg)
+{
+	struct uplink_twin *twin = uplink_twin_alloc(up, msg);
+	int ret = -ENOMEM;
+
+	if (twin) {
+		ret = xa_insert(&up->twins, twin->name, twin, GFP_KERNEL);
+		if (ret)
+			uplink_twin_put(twin);
+	}
+	if (ret) {
+		uplink_answer_now(up, msg->twin, VMRI_UPLINK_MADE, ret, 0);
+		return;
+	}
+	up->nr_twins++;
+	uplink_ask(twin, &twin->create, msg->type, VMRI_UPLINK_MADE);
+}
+
+/* VMRI_UPLINK_MODIFY. */
+void uplink_twin_modify(struct uplink *up, const struct vmri_uplink_msg *msg,
+			const struct vmri_qp_modify *attr)
+{
+	struct uplink_twin *twin = xa_load(&up->twins, msg->twin);
+	struct uplink_op *op = NULL;
+
+	if (twin)
+		op = kzalloc(sizeof(*op), GFP_KERNEL);
+	if (!op) {
+		uplink_answer_now(up, msg->twin, VMRI_UPLINK_MOVED,
+				  twin ? -ENOMEM : -ENOENT, attr->state);
+		return;
+	}
+	op->attr = *attr;
+	uplink_ask(twin, op, VMRI_UPLINK_MODIFY, VMRI_UPLINK_MOVED);
+}
+
+/* VMRI_UPLINK_DESTROY: nothing of it is to be found any more. */
+void uplink_twin_destroy(struct uplink *up, const struct vmri_uplink_msg *msg)
+{
+	struct uplink_twin *twin = xa_erase(&up->twins, msg->twin);
+
+	if (twin)
+		uplink_ask(twin, &twin->destroy, VMRI_UPLINK_DESTROY,
+			   VMRI_UPLINK_GONE);
+	else
+		uplink_answer_now(up, msg->twin, VMRI_UPLINK_GONE, 0, 0);
+}
+
+/* The queue pair of this name, to which requests can be posted; or NULL. */
+struct uplink_qp *uplink_find_qp(struct uplink *up, u32 name)
+{
+	struct uplink_twin *twin = xa_load(&up->twins, name);
+
+	return twin && twin->is_qp ? to_uplink_qp(twin) : NULL;
+}
+
+/**
+ * uplink_end_twins() - destroy all twins, and wait for it
+ * @up:		uplink that is closing; the caller is its runner
+ *
+ * What was under way comes back to VMRI, as errors.
+ */
+void uplink_end_twins(struct uplink *up)
+{
+	struct uplink_twin *twin;
+	unsigned long name;
+
+	xa_for_each(&up->twins, name, twin) {
+		xa_erase(&up->twins, name);
+		uplink_ask(twin, &twin->destroy, VMRI_UPLINK_DESTROY,
+			   VMRI_UPLINK_GONE);
+	}
+	while (up->nr_twins) {
+		wait_event(up->wait, uplink_has_chores(up));
+		uplink_poll_ready(up);
+		uplink_take_answers(up);
+		uplink_flush(up);
+	}
+}
