@@ -34,6 +34,20 @@ static int softib_tell_clock(struct softib_dev *dev, struct ib_udata *udata)
 	return softib_respond(udata, &resp, sizeof(resp));
 }
 
+/*
+ * With an uplink only what a NIC carries is offered.  What VMRI does atomically, and
+ * what the NIC does, is not atomic to each other.
+ */
+static void softib_limit_to_uplink(struct ib_device_attr *props)
+{
+	props->device_cap_flags &= ~(IB_DEVICE_MEM_WINDOW |
+				     IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				     IB_DEVICE_XRC | IB_DEVICE_FLUSH_GLOBAL |
+				     IB_DEVICE_ATOMIC_WRITE);
+	props->max_mw = 0;
+	props->atomic_cap = IB_ATOMIC_NONE;
+}
+
 static int softib_query_device(struct ib_device *ibdev,
 			       struct ib_device_attr *props,
 			       struct ib_udata *udata)
@@ -91,6 +105,8 @@ static int softib_query_device(struct ib_device *ibdev,
 		.timestamp_mask = U64_MAX,
 		.hca_core_clock = attr->clock_khz,
 	};
+	if (softib_has_uplink(to_softib_dev(ibdev)))
+		softib_limit_to_uplink(props);
 	return softib_tell_clock(to_softib_dev(ibdev), udata);
 }
 

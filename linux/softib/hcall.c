@@ -52,7 +52,8 @@ static long softib_hypercall(struct softib_dev *dev, unsigned int cmd,
 	long ret = xen_single_call(dev->hypercall, cmd, dev->dev_id, arg, 0, 0);
 
 	srcu_read_unlock(&dev->calls, call);
-	if (unlikely(ret == -ENODEV))
+	/* For a twin it may be the uplink that has gone. */
+	if (unlikely(ret == -ENODEV) && cmd != VMRI_OP_twin_create)
 		WRITE_ONCE(dev->gone, true);
 	return ret;
 }
@@ -182,42 +183,82 @@ static bool softib_command_fetch(struct softib_commands *cmds, unsigned int cmd,
 }
 
 /* The result may never come, but only if the device goes. */
-static int softib_command_wait(struct softib_dev *dev, unsigned int cmd, u32 id)
+static int softib_command_wait(struct softib_dev *dev, unsigned int cmd, u32 id,
+			       s64 *value)
 {
 	struct softib_commands *cmds = &dev->commands;
 	struct vmri_dev_attr attr;
-	s64 result;
 	int ret;
 
 	while (!wait_event_timeout(cmds->wait,
-				   softib_command_fetch(cmds, cmd, id, &result),
+				   softib_command_fetch(cmds, cmd, id, value),
 				   HZ)) {
 		if (softib_call(dev, VMRI_OP_dev_query, &attr))
 			return -ENODEV;
 	}
-	ret = softib_errno(result);
+	ret = *value < 0 ? softib_errno(*value) : 0;
 	return ret == -EINPROGRESS ? -EIO : ret;
 }
 
 /**
- * softib_command() - a command that may be answered later
+ * softib_command_value() - a command that may be answered later, with a value
  * @dev:	device
  * @cmd:	VMRI_OP_*
  * @arg:	its structure, in kernel memory
  * @id:		within @arg: the handle of the object
+ * @value:	set if it was answered later: what the event says
  *
  * Context: may sleep.
  * Return: 0 or a negative errno, never -EINPROGRESS.
  */
-int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
-		   const u32 *id)
+int softib_command_value(struct softib_dev *dev, unsigned int cmd, void *arg,
+			 const u32 *id, s64 *value)
 {
 	int ret;
 
 	down(&dev->commands.slots);
 	ret = softib_call(dev, cmd, arg);
 	if (ret == -EINPROGRESS)
-		ret = softib_command_wait(dev, cmd, *id);
+		ret = softib_command_wait(dev, cmd, *id, value);
+	up(&dev->commands.slots);
+	return ret;
+}
+
+/* The same without a value. */
+int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
+		   const u32 *id)
+{
+	s64 value;
+
+	return softib_command_value(dev, cmd, arg, id, &value);
+}
+
+/**
+ * softib_command_again() - a command that is to be given again
+ * @dev:	device
+ * @cmd:	VMRI_OP_qp_modify
+ * @arg:	its structure, in kernel memory
+ * @id:		within @arg: the handle of the object
+ *
+ * What is answered later is done elsewhere then, and nothing here yet.
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, never -EINPROGRESS.
+ */
+int softib_command_again(struct softib_dev *dev, unsigned int cmd, void *arg,
+			 const u32 *id)
+{
+	bool later;
+	s64 value;
+	int ret;
+
+	down(&dev->commands.slots);
+	do {
+		ret = softib_call(dev, cmd, arg);
+		later = ret == -EINPROGRESS;
+		if (later)
+			ret = softib_command_wait(dev, cmd, *id, &value);
+	} while (later && !ret);
 	up(&dev->commands.slots);
 	return ret;
 }

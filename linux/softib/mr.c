@@ -142,11 +142,39 @@ static void softib_mr_set_key(struct softib_mr *mr, u32 key)
 	mr->ibmr.rkey = key;
 }
 
+/* What is on the NIC, and what it was granted. */
+static void softib_mr_end_twin(struct softib_dev *dev, struct softib_mr *mr)
+{
+	softib_twin_destroy(dev, &mr->twin);
+	softib_grants_end(&mr->grants);
+}
+
+static int softib_mr_register(struct softib_mr *mr,
+			      const struct softib_mem *mem, struct ib_pd *ibpd,
+			      u64 iova, int access)
+{
+	struct softib_dev *dev = to_softib_dev(ibpd->device);
+	struct vmri_mr_register cmd =
+		softib_mr_cmd(mem, to_softib_pd(ibpd)->handle, iova, access);
+	int ret, tries = 0;
+
+	do {
+		ret = softib_twin_mr(dev, &cmd, mem->umem, &mr->twin,
+				     &mr->grants);
+		if (!ret)
+			ret = softib_command(dev, VMRI_OP_mr_register, &cmd,
+					     &cmd.key);
+		if (ret)
+			softib_mr_end_twin(dev, mr);
+	} while (softib_twin_retry(cmd.twin, ret, &tries));
+	if (!ret)
+		softib_mr_set_key(mr, cmd.key);
+	return ret;
+}
+
 struct ib_mr *softib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 				 u64 iova, int access, struct ib_udata *udata)
 {
-	struct softib_dev *dev = to_softib_dev(ibpd->device);
-	struct vmri_mr_register cmd;
 	struct softib_mem mem;
 	struct softib_mr *mr;
 	int ret;
@@ -159,16 +187,14 @@ struct ib_mr *softib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
-	ret = softib_mem_get(dev, start, length, access, &mem);
+	ret = softib_mem_get(to_softib_dev(ibpd->device), start, length, access,
+			     &mem);
 	if (ret)
 		goto err_free;
-
-	cmd = softib_mr_cmd(&mem, to_softib_pd(ibpd)->handle, iova, access);
-	ret = softib_command(dev, VMRI_OP_mr_register, &cmd, &cmd.key);
+	ret = softib_mr_register(mr, &mem, ibpd, iova, access);
 	if (ret)
 		goto err_mem;
 
-	softib_mr_set_key(mr, cmd.key);
 	softib_mr_swap(mr, &mem);
 	mr->access = access;
 	return &mr->ibmr;
@@ -244,6 +270,18 @@ static int softib_mr_reregister(struct softib_mr *mr, int flags,
 	return 0;
 }
 
+/* What a twin was made for it stays for: another region takes this one's place. */
+static struct ib_mr *softib_replace_mr(struct softib_mr *mr, int flags,
+				       u64 start, u64 length, u64 iova,
+				       int access, struct ib_pd *pd)
+{
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = mr->umem->address;
+		length = mr->umem->length;
+	}
+	return softib_reg_user_mr(pd, start, length, iova, access, NULL);
+}
+
 struct ib_mr *softib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				   u64 length, u64 iova, int access,
 				   struct ib_pd *pd, struct ib_udata *udata)
@@ -259,6 +297,9 @@ struct ib_mr *softib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	/* The same PD as before, and nothing else. */
 	if (!flags)
 		return NULL;
+	if (softib_has_uplink(to_softib_dev(ibmr->device)))
+		return softib_replace_mr(mr, flags, start, length, to.iova,
+					 to.access, pd);
 
 	ret = softib_check_access(&to.access);
 	if (ret)
@@ -284,6 +325,7 @@ int softib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		if (ret)
 			return ret;
 	}
+	softib_mr_end_twin(to_softib_dev(ibmr->device), mr);
 	ib_umem_release(mr->umem);
 	kvfree(mr->gfns);
 	kfree(mr);

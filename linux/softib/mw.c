@@ -12,10 +12,12 @@ int softib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		.pd = to_softib_pd(ibmw->pd)->handle,
 		.type = ibmw->type,
 	};
+	struct softib_dev *dev = to_softib_dev(ibmw->device);
 	int ret;
 
-	ret = softib_command(to_softib_dev(ibmw->device), VMRI_OP_mw_alloc,
-			     &cmd, &cmd.key);
+	if (softib_has_uplink(dev))
+		return -EOPNOTSUPP;
+	ret = softib_command(dev, VMRI_OP_mw_alloc, &cmd, &cmd.key);
 	if (!ret)
 		ibmw->rkey = cmd.key;
 	return ret;

@@ -77,6 +77,8 @@ int softib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	struct vmri_object cmd = {};
 	int ret;
 
+	if (softib_has_uplink(dev))
+		return -EOPNOTSUPP;
 	ret = softib_command(dev, VMRI_OP_pd_create, &cmd, &cmd.handle);
 	if (ret)
 		return ret;

@@ -230,7 +230,7 @@ static int softib_qp_register(struct softib_qp *qp,
 		.ind_offset = l->ind_offset,
 		.max_inline = l->max_inline,
 	};
-	int ret;
+	int ret, tries = 0;
 
 	softib_qp_name_objects(qp, init, &cmd);
 	if (l->sq.entries) {
@@ -246,9 +246,28 @@ static int softib_qp_register(struct softib_qp *qp,
 	if (l->ind_entries)
 		cmd.ind_log2_entries = ilog2(l->ind_entries);
 
-	ret = softib_command(dev, VMRI_OP_qp_create, &cmd, &cmd.qpn);
+	do {
+		ret = softib_twin_qp(dev, &cmd, &qp->twin);
+		if (ret)
+			return ret;
+		ret = softib_command(dev, VMRI_OP_qp_create, &cmd, &cmd.qpn);
+		if (ret)
+			softib_twin_destroy(dev, &qp->twin);
+	} while (softib_twin_retry(cmd.twin, ret, &tries));
 	if (!ret)
 		qp->ibqp.qp_num = cmd.qpn;
+	return ret;
+}
+
+/* Return: 0, or a negative errno: VMRI may still write to its memory. */
+static int softib_qp_unregister(struct softib_qp *qp)
+{
+	struct softib_dev *dev = to_softib_dev(qp->ibqp.device);
+	int ret;
+
+	ret = softib_destroy(dev, VMRI_OP_qp_destroy, qp->ibqp.qp_num);
+	if (!ret)
+		softib_twin_destroy(dev, &qp->twin);
 	return ret;
 }
 
@@ -388,8 +407,8 @@ int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	return 0;
 
 err_vmri:
-	if (softib_destroy(dev, VMRI_OP_qp_destroy, ibqp->qp_num))
-		return ret;	/* VMRI may still write: keep the memory */
+	if (softib_qp_unregister(qp))
+		return ret;	/* keep the memory */
 err_free:
 	softib_qp_free(qp);
 	return ret;
@@ -427,7 +446,7 @@ int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	int ret;
 
 	softib_qp_mark_dead(qp);
-	ret = softib_destroy(dev, VMRI_OP_qp_destroy, ibqp->qp_num);
+	ret = softib_qp_unregister(qp);
 	if (ret)
 		return ret;
 

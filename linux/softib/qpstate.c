@@ -106,7 +106,8 @@ int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (ret)
 		return ret;
 
-	ret = softib_command(dev, VMRI_OP_qp_modify, &cmd, &cmd.qpn);
+	/* A twin changes first. */
+	ret = softib_command_again(dev, VMRI_OP_qp_modify, &cmd, &cmd.qpn);
 	/* Of a device that is gone nothing runs any more: that is ERR. */
 	if (ret == -ENODEV && (next == IB_QPS_ERR || next == IB_QPS_RESET))
 		ret = 0;

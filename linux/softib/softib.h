@@ -150,6 +150,19 @@ struct softib_ah {
 	struct vmri_av av;
 };
 
+/* A queue pair's or memory region's on the NIC of an uplink. */
+struct softib_twin {
+	u32 handle;			/* VMRI's; 0: there is none */
+	u32 number;			/* on the NIC: QPN or key */
+};
+
+/* Pages that dom0 may map. */
+struct softib_grants {
+	u32 nr;
+	u32 *refs;
+	struct page **pages;		/* with a reference each */
+};
+
 struct softib_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;		/* of a process' memory, else NULL */
@@ -158,6 +171,8 @@ struct softib_mr {
 	u32 nr_gfns;
 	u32 max_gfns;			/* of a fast MR, else 0 */
 	u32 offset;			/* of a fast MR's first byte in its page */
+	struct softib_twin twin;
+	struct softib_grants grants;	/* for the twin */
 };
 
 struct softib_mw {
@@ -257,6 +272,7 @@ struct softib_qp {
 	struct ib_qp_cap cap;
 	struct softib_wq sq;
 	struct softib_wq rq;
+	struct softib_twin twin;
 
 	unsigned long pending;		/* bits for the work to look at */
 	struct work_struct work;
@@ -318,6 +334,10 @@ int softib_schedule(struct softib_dev *dev, u32 qpn);
 int softib_srq_schedule(struct softib_dev *dev, u32 handle);
 int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
 		   const u32 *id);
+int softib_command_value(struct softib_dev *dev, unsigned int cmd, void *arg,
+			 const u32 *id, s64 *value);
+int softib_command_again(struct softib_dev *dev, unsigned int cmd, void *arg,
+			 const u32 *id);
 int softib_destroy(struct softib_dev *dev, unsigned int cmd, u32 handle);
 void softib_settle(struct softib_dev *dev);
 void softib_commands_init(struct softib_commands *cmds);
@@ -398,6 +418,16 @@ struct ib_mr *softib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 int softib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		     unsigned int *sg_offset);
 u64 softib_fast_list(const struct softib_mr *mr);
+
+/* twin.c */
+int softib_twin_qp(struct softib_dev *dev, struct vmri_qp_create *cmd,
+		   struct softib_twin *twin);
+int softib_twin_mr(struct softib_dev *dev, struct vmri_mr_register *cmd,
+		   struct ib_umem *umem, struct softib_twin *twin,
+		   struct softib_grants *grants);
+void softib_twin_destroy(struct softib_dev *dev, struct softib_twin *twin);
+bool softib_twin_retry(u32 twin, int error, int *tries);
+void softib_grants_end(struct softib_grants *g);
 
 /* mw.c */
 int softib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
@@ -511,6 +541,12 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		       const struct ib_wc *in_wc, const struct ib_grh *in_grh,
 		       const struct ib_mad *in, struct ib_mad *out,
 		       size_t *out_size, u16 *out_pkey_index);
+
+/* May processes have peers on other hosts? */
+static inline bool softib_has_uplink(const struct softib_dev *dev)
+{
+	return dev->attr.flags & VMRI_DEVF_UPLINK;
+}
 
 /* The entry of a free-running index. */
 static inline struct vmri_cqe *softib_cqe(const struct softib_cq *cq, u32 index)
