@@ -50,6 +50,10 @@ static void report_attach(const struct vmri_ctl_attach *attach, int rc)
     case EEXIST:
         report_conflict(attach);
         break;
+    case ENODEV:
+        report("there is no uplink %u: its driver, softib_uplink, tells its number "
+               "in the kernel's log", attach->uplink);
+        break;
     case EOPNOTSUPP:
         report("fabric %u has no subnet to manage: its link is roce",
                attach->fabric);

@@ -9,9 +9,10 @@
 static const struct command commands[] = {
     {
         .name = "attach",
-        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N] [group=N] [mac=M] [sm=1]",
+        .synopsis = "DOMAIN [fabric=NAME] [lid=N] [guid=G] [id=N] [group=N] [mac=M]\n"
+                    "      [sm=1] [uplink=N]",
         .help = "give a domain a device; numbers left out are chosen",
-        .min_args = 1, .max_args = 8,
+        .min_args = 1, .max_args = 9,
         .run = cmd_attach,
     },
     {

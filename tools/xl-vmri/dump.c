@@ -126,7 +126,8 @@ static const char *word(enum format format, uint64_t value)
     static const char *const states[] = {
         "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
     };
-    static const char *const parked[] = { "no", "receive", "peer", "rate" };
+    static const char *const parked[] = { "no", "receive", "peer", "rate",
+						 "uplink" };
     static const char *const arms[] = { "none", "solicited", "next" };
     static const struct {
         const char *const *words;

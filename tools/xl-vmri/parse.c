@@ -174,10 +174,11 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
         { "group", 1, UINT32_MAX },
         { "guid", 0, 0 },
         { "sm", 0, 1 },
+        { "uplink", 1, VMRI_UPLINKS },
         { "fabric", 0, 0 },
         { "mac", 0, 0 },
     };
-    enum { LID, ID, GROUP, GUID, SM, FABRIC, MAC };
+    enum { LID, ID, GROUP, GUID, SM, UPLINK, FABRIC, MAC };
     bool seen[ARRAY_SIZE(keys)] = { false };
     uint64_t values[ARRAY_SIZE(keys)] = { [ID] = VMRI_DEV_ANY };
     int i;
@@ -194,7 +195,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
                 break;
         if (k == ARRAY_SIZE(keys)) {
             report("\"%s\" is not one of fabric=NAME, lid=N, guid=G, id=N, "
-                   "group=N, mac=M, sm=1", argv[i]);
+                   "group=N, mac=M, sm=1, uplink=N", argv[i]);
             return false;
         }
         if (seen[k]) {
@@ -219,6 +220,7 @@ bool parse_attach(int argc, char **argv, struct vmri_ctl_attach *attach,
     attach->dev_id = values[ID];
     attach->guid = values[GUID];
     attach->group = values[GROUP];
+    attach->uplink = values[UPLINK];
     attach->flags = values[SM] ? VMRI_ATTACH_SM : 0;
     return true;
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include <vmri/control.h>
+#include <vmri/uplink.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

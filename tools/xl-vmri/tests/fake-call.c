@@ -175,8 +175,10 @@ static int attach(struct vmri_ctl_attach *a)
 
     if (fake_call.attach_errno)
         return fake_call.attach_errno;
-    if ((a->flags & ~(VMRI_ATTACH_CREATED | VMRI_ATTACH_SM)) || a->reserved)
+    if (a->flags & ~(VMRI_ATTACH_CREATED | VMRI_ATTACH_SM))
         return EINVAL;
+    if (a->uplink > 1)
+        return ENODEV;
     if ((a->flags & VMRI_ATTACH_CREATED) && !fabric_exists(a->fabric))
         return ENOENT;
     if (a->dev_id == VMRI_DEV_ANY)
@@ -211,6 +213,7 @@ static int attach(struct vmri_ctl_attach *a)
     dev->guid = a->guid;
     dev->group = a->group;
     fake_call.attach_flags = a->flags;
+    fake_call.attach_uplink = a->uplink;
     return 0;
 }
 

@@ -15,7 +15,8 @@
 struct fake_call {
     int open_errno;             /* of xencall_open(), or 0 */
     int attach_errno;           /* of attach, or 0 */
-    uint16_t attach_flags;      /* of the last one */
+    uint16_t attach_flags;      /* of the last one, as below */
+    uint32_t attach_uplink;
     bool no_vmri;
     uint32_t abi_version;
     uint32_t magic;

@@ -37,6 +37,10 @@ void test_attach(void)
     CHECK(run("attach d1 id=9 fabric=1 sm=0") == RC_OK);
     CHECK(fake_call.attach_flags == 0);
 
+    CHECK(fake_call.attach_uplink == 0);
+    CHECK(run("attach d1 id=10 fabric=1 uplink=1") == RC_OK);
+    CHECK(fake_call.attach_uplink == 1);
+
     CHECK(run("--json attach d2 id=3 guid=0123:4567:89ab:cdee") == RC_OK);
     CHECK(!strcmp(out, "{\n  \"domid\": 7,\n  \"id\": 3,\n  \"fabric\": 0,\n"
                        "  \"lid\": 1,\n"
@@ -55,6 +59,9 @@ void test_attach_conflicts(void)
     CHECK(says("the GUID belongs to device 2 of d1 (1) on fabric 3"));
     CHECK(fake_call.num_devices == 1);
     CHECK(!fake_store_get("/local/domain/7/device/vmri/0"));
+
+    CHECK(run("attach d2 uplink=2") == RC_FAILURE &&
+          says("there is no uplink 2"));
 
     fake_call.attach_errno = ESRCH;
     CHECK(run("attach d2") == RC_FAILURE && says("d2 (7) is going away"));
