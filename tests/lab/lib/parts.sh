@@ -96,6 +96,7 @@ dom0)
 	updates=$out/usr/lib/modules/$kernel/updates
 	mkdir -p "$updates"
 	build_module linux/softib
+	build_module linux/uplink
 	strip --strip-debug "$updates"/*.ko
 	build_tool
 	;;

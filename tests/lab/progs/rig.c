@@ -48,6 +48,7 @@ void rig_open(struct rig *rig, const char *name)
 	if (!list)
 		die("ibv_get_device_list: %s", strerror(errno));
 	device = find_device(list, nr, name);
+	rig->grh = false;
 	rig->ctx = ibv_open_device(device);
 	if (!rig->ctx)
 		die("ibv_open_device: %s", strerror(errno));
@@ -289,7 +290,7 @@ static void activate(const struct rig *rig, struct ibv_qp *qp,
 		.min_rnr_timer = link->min_rnr_timer,
 	};
 	if (to)
-		attr.ah_attr = ah_to(rig, to, false);
+		attr.ah_attr = ah_to(rig, to, rig->grh);
 	modify(qp, &attr, masks[qp->qp_type].rtr);
 
 	attr = (struct ibv_qp_attr) {

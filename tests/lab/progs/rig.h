@@ -47,6 +47,7 @@ struct rig {
 	struct ibv_pd *pd;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
+	bool grh;			/* connections have a global route */
 };
 
 /* Open the device of this name, or the only one. */

@@ -2,11 +2,12 @@
 /*
  * Does every byte arrive, and none elsewhere?
  *
- *	vmri-verify [-q] [-d DEVICE] [-p PORT] [-s SEED]	waits for a caller
- *	vmri-verify [-q] [-d DEVICE] [-p PORT] [-s SEED] HOST	calls it
+ *	vmri-verify [-gq] [-d DEVICE] [-p PORT] [-s SEED]	waits for a caller
+ *	vmri-verify [-gq] [-d DEVICE] [-p PORT] [-s SEED] HOST	calls it
  *
  * With -q, which both sides must have, a case in three is run: other sizes for each
- * operation.
+ * operation.  With -g, likewise, connections are made to GIDs, and only RC and UC
+ * without shared receives are tried: what has peers on other hosts.
  * Both sides run the same list of cases in step, with the same seed; first the
  * caller sends, then the other.  Each case is one operation of one size; both
  * sides then compare all memory around it, and all fields of the completions.
@@ -143,6 +144,7 @@ struct side {
 	int chan;
 	bool is_caller;
 	bool quick;
+	bool remote;
 	struct arena arena;
 	struct end end[KINDS];
 	struct address peer[KINDS];
@@ -212,6 +214,12 @@ static bool on_ethernet(const struct side *s)
 static bool has_grh(const struct side *s, const struct test *t)
 {
 	return is_ud(t) && (t->row->grh || on_ethernet(s));
+}
+
+/* Does either side have such queue pairs? */
+static bool has_kind(const struct side *s, enum kind kind)
+{
+	return !s->remote || kind == RC || kind == UC;
 }
 
 static struct end *end_of(struct side *s, const struct test *t)
@@ -494,12 +502,14 @@ static void run_responder(struct side *s, const struct test *t,
 
 static void connect_sides(struct side *s)
 {
-	struct address mine[KINDS];
+	struct address mine[KINDS] = {};
 	int i;
 
 	for (i = 0; i < KINDS; i++) {
 		struct end_attr attr = ends[i];
 
+		if (!has_kind(s, i))
+			continue;
 		attr.sges = MAX_SGES;
 		attr.max_inline = MAX_INLINE;
 		end_open(&s->end[i], &s->rig, &attr);
@@ -508,6 +518,8 @@ static void connect_sides(struct side *s)
 	chan_send(s->chan, mine, sizeof(mine));
 	hear(s, s->peer, sizeof(s->peer));
 	for (i = 0; i < KINDS; i++) {
+		if (!has_kind(s, i))
+			continue;
 		if (ends[i].type == IBV_QPT_UD)
 			end_activate_ud(&s->end[i]);
 		else
@@ -521,7 +533,8 @@ static void disconnect_sides(struct side *s)
 	int i;
 
 	for (i = 0; i < KINDS; i++)
-		end_close(&s->end[i]);
+		if (has_kind(s, i))
+			end_close(&s->end[i]);
 }
 
 /* Run one case; what either side found.  False: the queue pairs are new. */
@@ -599,7 +612,8 @@ static void run_rows(struct side *s, bool requester, uint64_t *seed)
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		run_row(s, &rows[i], requester, seed);
+		if (has_kind(s, rows[i].kind))
+			run_row(s, &rows[i], requester, seed);
 }
 
 int main(int argc, char **argv)
@@ -609,10 +623,13 @@ int main(int argc, char **argv)
 	uint64_t seed = 1;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:p:qs:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:gp:qs:")) != -1) {
 		switch (opt) {
 		case 'd':
 			device = optarg;
+			break;
+		case 'g':
+			s.remote = true;
 			break;
 		case 'p':
 			port = optarg;
@@ -624,13 +641,14 @@ int main(int argc, char **argv)
 			seed = strtoull(optarg, NULL, 0);
 			break;
 		default:
-			die("usage: %s [-q] [-d DEVICE] [-p PORT] [-s SEED] [HOST]",
+			die("usage: %s [-gq] [-d DEVICE] [-p PORT] [-s SEED] [HOST]",
 			    argv[0]);
 		}
 	}
 	host = argv[optind];
 
 	rig_open(&s.rig, device);
+	s.rig.grh = s.remote;
 	arena_open(&s.arena, &s.rig, MAX_MSG + GRH + 100);
 	s.payload = malloc(MAX_MSG);
 	if (!s.payload)
