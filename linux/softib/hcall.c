@@ -240,15 +240,18 @@ int softib_command(struct softib_dev *dev, unsigned int cmd, void *arg,
  * @arg:	its structure, in kernel memory
  * @id:		within @arg: the handle of the object
  *
- * What is answered later is done elsewhere then, and nothing here yet.
+ * What is answered later is done elsewhere then, and nothing here yet.  An uplink
+ * that goes in between answers -ENODEV, of itself: what VMRI does without it is
+ * asked for once more.
  *
  * Context: may sleep.
- * Return: 0 or a negative errno, never -EINPROGRESS.
+ * Return: 0 or a negative errno, never -EINPROGRESS; -ENODEV when VMRI has no such
+ * device.
  */
 int softib_command_again(struct softib_dev *dev, unsigned int cmd, void *arg,
 			 const u32 *id)
 {
-	bool later;
+	bool later, alone = false;
 	s64 value;
 	int ret;
 
@@ -258,6 +261,10 @@ int softib_command_again(struct softib_dev *dev, unsigned int cmd, void *arg,
 		later = ret == -EINPROGRESS;
 		if (later)
 			ret = softib_command_wait(dev, cmd, *id, &value);
+		if (ret == -ENODEV && !READ_ONCE(dev->gone)) {
+			ret = alone ? -EIO : 0;
+			alone = true;
+		}
 	} while (later && !ret);
 	up(&dev->commands.slots);
 	return ret;
