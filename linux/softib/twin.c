@@ -20,6 +20,8 @@
 #define SOFTIB_TWIN_WAIT	10	/* ms, for an uplink that has much to do */
 #define SOFTIB_TWIN_WAITS	300
 #define SOFTIB_TWIN_TRIES	8	/* for a number that is not taken */
+/* What a list of lists names. */
+#define SOFTIB_TWIN_PAGES	(VMRI_TWIN_GRANTS * VMRI_TWIN_GRANTS)
 
 /* ---- grants ---- */
 
@@ -245,6 +247,9 @@ int softib_twin_mr(struct softib_dev *dev, struct vmri_mr_register *cmd,
 
 	/* Addresses that begin elsewhere in a page no NIC has. */
 	if (!softib_has_uplink(dev) || offset_in_page(cmd->iova) != cmd->offset)
+		return 0;
+	/* Nor are there lists of lists of lists. */
+	if (cmd->frames.nr > SOFTIB_TWIN_PAGES)
 		return 0;
 
 	ret = softib_grant_umem(dev, umem, !(cmd->access &
