@@ -146,7 +146,7 @@ static void softib_mr_set_key(struct softib_mr *mr, u32 key)
 static void softib_mr_end_twin(struct softib_dev *dev, struct softib_mr *mr)
 {
 	softib_twin_destroy(dev, &mr->twin);
-	softib_grants_end(&mr->grants);
+	softib_grants_end(dev, &mr->grants);
 }
 
 static int softib_mr_register(struct softib_mr *mr,

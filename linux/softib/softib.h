@@ -83,6 +83,7 @@ struct softib_dev {
 	u32 dev_id;			/* VMRI's number within this domain */
 	u32 doorbells;			/* SOFTIB_DOORBELL_* past this driver */
 	bool gone;			/* VMRI has no such device any more */
+	bool grants_stay;		/* dom0 was waited for in vain */
 	struct srcu_struct calls;	/* hypercalls that are under way */
 	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */
 
@@ -427,7 +428,7 @@ int softib_twin_mr(struct softib_dev *dev, struct vmri_mr_register *cmd,
 		   struct softib_grants *grants);
 void softib_twin_destroy(struct softib_dev *dev, struct softib_twin *twin);
 bool softib_twin_retry(u32 twin, int error, int *tries);
-void softib_grants_end(struct softib_grants *g);
+void softib_grants_end(struct softib_dev *dev, struct softib_grants *g);
 
 /* mw.c */
 int softib_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);

@@ -5,9 +5,11 @@
  *
  * dom0 maps the pages of a memory region from grants, and the NIC uses them until
  * the twin is gone.  Should VMRI not be able to say when that is, since the device
- * has gone before, the grants are ended as soon as dom0 has let go of the pages.
+ * has gone before, the grants are ended as soon as dom0 has let go of the pages: that
+ * is waited for here, since the kernel ends ten a second.
  */
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
@@ -19,6 +21,8 @@
 
 #define SOFTIB_TWIN_WAIT	10	/* ms, for an uplink that has much to do */
 #define SOFTIB_TWIN_WAITS	300
+#define SOFTIB_GRANT_WAIT	10	/* ms, for dom0 to let go of a page */
+#define SOFTIB_GRANT_PATIENCE	10	/* s, for all of a region */
 #define SOFTIB_TWIN_TRIES	8	/* for a number that is not taken */
 /* What a list of lists names. */
 #define SOFTIB_TWIN_PAGES	(VMRI_TWIN_GRANTS * VMRI_TWIN_GRANTS)
@@ -50,18 +54,48 @@ static int softib_grant(struct softib_dev *dev, struct softib_grants *g,
 	return 0;
 }
 
+/* Of the last page: false when dom0 has it still. */
+static bool softib_grant_try_end(struct softib_grants *g)
+{
+	if (!gnttab_try_end_foreign_access(g->refs[g->nr - 1]))
+		return false;
+	g->nr--;
+	put_page(g->pages[g->nr]);
+	return true;
+}
+
+/* The kernel does it some time. */
+static void softib_grant_leave(struct softib_grants *g)
+{
+	g->nr--;
+	gnttab_end_foreign_access(g->refs[g->nr], g->pages[g->nr]);
+}
+
 /**
  * softib_grants_end() - take back what was granted
+ * @dev:	device
  * @g:		grants, or zeroed
  *
- * Pages that dom0 has mapped still are taken back when it has not any more.
+ * Pages that dom0 has mapped still are waited for.  When that takes too long, the
+ * kernel takes them back when it can, and nobody waits any more for those of this
+ * device.
+ *
+ * Context: may sleep.
  */
-void softib_grants_end(struct softib_grants *g)
+void softib_grants_end(struct softib_dev *dev, struct softib_grants *g)
 {
+	const unsigned long end = jiffies + SOFTIB_GRANT_PATIENCE * HZ;
+
 	while (g->nr) {
-		g->nr--;
-		gnttab_end_foreign_access(g->refs[g->nr], g->pages[g->nr]);
 		cond_resched();
+		if (softib_grant_try_end(g))
+			continue;
+		if (time_after(jiffies, end))
+			WRITE_ONCE(dev->grants_stay, true);
+		if (READ_ONCE(dev->grants_stay))
+			softib_grant_leave(g);
+		else
+			msleep(SOFTIB_GRANT_WAIT);
 	}
 	kvfree(g->refs);
 	kvfree(g->pages);
@@ -260,7 +294,7 @@ int softib_twin_mr(struct softib_dev *dev, struct vmri_mr_register *cmd,
 		arg.u.mr.list = lists.refs[lists.nr - 1];
 		ret = softib_twin_create(dev, &arg, twin);
 	}
-	softib_grants_end(&lists);
+	softib_grants_end(dev, &lists);
 	cmd->key = twin->number;
 	cmd->twin = twin->handle;
 	return ret;
