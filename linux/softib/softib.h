@@ -28,6 +28,7 @@
 #ifndef SOFTIB_H
 #define SOFTIB_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/if_ether.h>
 #include <linux/mutex.h>
@@ -84,6 +85,7 @@ struct softib_dev {
 	u32 doorbells;			/* SOFTIB_DOORBELL_* past this driver */
 	bool gone;			/* VMRI has no such device any more */
 	bool grants_stay;		/* dom0 was waited for in vain */
+	atomic_long_t grants;		/* that its processes have */
 	struct srcu_struct calls;	/* hypercalls that are under way */
 	struct vmri_dev_attr attr;	/* limits and GUIDs, which do not change */
 
@@ -159,6 +161,7 @@ struct softib_twin {
 
 /* Pages that dom0 may map. */
 struct softib_grants {
+	u32 charged;			/* to the device: nr or more */
 	u32 nr;
 	u32 *refs;
 	struct page **pages;		/* with a reference each */

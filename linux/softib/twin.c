@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 #include <xen/grant_table.h>
@@ -27,14 +28,45 @@
 /* What a list of lists names. */
 #define SOFTIB_TWIN_PAGES	(VMRI_TWIN_GRANTS * VMRI_TWIN_GRANTS)
 
+static unsigned int max_grants;
+module_param(max_grants, uint, 0644);
+MODULE_PARM_DESC(max_grants,
+		 "Pages that a device's processes may have registered for peers on other hosts, together (default 0: half of the guest's grants)");
+
 /* ---- grants ---- */
 
-static int softib_grants_init(struct softib_grants *g, u32 max)
+/* Half of what there are of the first version, which all but huge hosts have. */
+static long softib_max_grants(void)
 {
-	*g = (struct softib_grants) {
-		.refs = kvcalloc(max, sizeof(*g->refs), GFP_KERNEL),
-		.pages = kvcalloc(max, sizeof(*g->pages), GFP_KERNEL),
-	};
+	const long half = gnttab_max_grant_frames() *
+			  (PAGE_SIZE / sizeof(struct grant_entry_v1)) / 2;
+
+	return READ_ONCE(max_grants) ?: half;
+}
+
+/* Grants are the whole guest's: what processes have is no more than their share. */
+static int softib_grants_charge(struct softib_dev *dev, u32 nr)
+{
+	const long max = softib_max_grants();
+	long old = atomic_long_read(&dev->grants);
+
+	do {
+		if (nr > max - old)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&dev->grants, &old, old + nr));
+	return 0;
+}
+
+/* Also after an error, softib_grants_end() is to be called. */
+static int softib_grants_init(struct softib_dev *dev, struct softib_grants *g,
+			      u32 max)
+{
+	*g = (struct softib_grants) {};
+	if (softib_grants_charge(dev, max))
+		return -ENOMEM;
+	g->charged = max;
+	g->refs = kvcalloc(max, sizeof(*g->refs), GFP_KERNEL);
+	g->pages = kvcalloc(max, sizeof(*g->pages), GFP_KERNEL);
 	return g->refs && g->pages ? 0 : -ENOMEM;
 }
 
@@ -97,6 +129,7 @@ void softib_grants_end(struct softib_dev *dev, struct softib_grants *g)
 		else
 			msleep(SOFTIB_GRANT_WAIT);
 	}
+	atomic_long_sub(g->charged, &dev->grants);
 	kvfree(g->refs);
 	kvfree(g->pages);
 	*g = (struct softib_grants) {};
@@ -132,8 +165,8 @@ static int softib_grant_lists(struct softib_dev *dev,
 {
 	int ret;
 
-	ret = softib_grants_init(lists, DIV_ROUND_UP(g->nr, VMRI_TWIN_GRANTS) +
-					1);
+	ret = softib_grants_init(dev, lists,
+				 DIV_ROUND_UP(g->nr, VMRI_TWIN_GRANTS) + 1);
 	if (!ret)
 		ret = softib_grant_list(dev, lists, g->refs, g->nr);
 	if (!ret && lists->nr > 1)
@@ -147,7 +180,7 @@ static int softib_grant_umem(struct softib_dev *dev, struct ib_umem *umem,
 	struct sg_page_iter iter;
 	int ret;
 
-	ret = softib_grants_init(g, ib_umem_num_pages(umem));
+	ret = softib_grants_init(dev, g, ib_umem_num_pages(umem));
 	if (ret)
 		return ret;
 	for_each_sgtable_page(&umem->sgt_append.sgt, &iter, 0) {
