@@ -6,6 +6,7 @@
  * here until the twin goes.
  */
 #include <linux/mm.h>
+#include <linux/sizes.h>
 
 #include "uplink.h"
 
@@ -42,6 +43,14 @@ static int uplink_mr_check(const struct uplink *up,
 		return -EINVAL;
 	/* To a NIC addresses begin within a page where the memory does. */
 	return offset_in_page(msg->u.mr.iova) == offset ? 0 : -EOPNOTSUPP;
+}
+
+/* Its pages, what is kept about each here and by the NIC, and the region itself. */
+static u32 uplink_mr_kib(const struct vmri_uplink_msg *msg)
+{
+	u64 page = PAGE_SIZE + 64;
+
+	return DIV_ROUND_UP_ULL(msg->u.mr.pages * page + PAGE_SIZE, SZ_1K);
 }
 
 static int uplink_mr_map(struct uplink_mr *mr,
@@ -127,6 +136,8 @@ int uplink_mr_create(struct uplink_mr *mr, const struct vmri_uplink_msg *msg,
 {
 	int ret = uplink_mr_check(mr->twin.up, msg);
 
+	if (!ret)
+		ret = uplink_twin_charge(&mr->twin, uplink_mr_kib(msg));
 	if (!ret)
 		ret = uplink_mr_map(mr, msg);
 	if (!ret)

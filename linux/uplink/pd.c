@@ -114,18 +114,28 @@ static int uplink_pd_create_qp(struct uplink *up, struct uplink_pd *pd)
 
 static int uplink_pd_open(struct uplink *up, struct uplink_pd *pd)
 {
-	struct ib_pd *ibpd = ib_alloc_pd(up->ibdev, 0);
-	int ret;
+	int ret = uplink_budget_take(pd->domid, UPLINK_QP_KIB);
+	struct ib_pd *ibpd;
 
-	if (IS_ERR(ibpd))
-		return PTR_ERR(ibpd);
+	if (ret)
+		return ret;
+	ibpd = ib_alloc_pd(up->ibdev, 0);
+	if (IS_ERR(ibpd)) {
+		ret = PTR_ERR(ibpd);
+		goto err_budget;
+	}
 
 	pd->ibpd = ibpd;
 	ret = uplink_pd_create_qp(up, pd);
-	if (ret) {
-		ib_dealloc_pd(ibpd);
-		pd->ibpd = NULL;
-	}
+	if (ret)
+		goto err_pd;
+	return 0;
+
+err_pd:
+	ib_dealloc_pd(ibpd);
+	pd->ibpd = NULL;
+err_budget:
+	uplink_budget_give(pd->domid, UPLINK_QP_KIB);
 	return ret;
 }
 
@@ -134,6 +144,7 @@ static void uplink_pd_close(struct uplink_pd *pd)
 	ib_destroy_qp(pd->qp);
 	ib_free_cq(pd->cq);
 	ib_dealloc_pd(pd->ibpd);
+	uplink_budget_give(pd->domid, UPLINK_QP_KIB);
 }
 
 /* ---- users ---- */

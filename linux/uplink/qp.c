@@ -4,6 +4,7 @@
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "uplink.h"
@@ -169,6 +170,28 @@ static int uplink_qp_check(const struct uplink *up,
 	       0 : -EOPNOTSUPP;
 }
 
+/* Bytes of a queue, here and, about as much as that, in the NIC's driver. */
+static u64 uplink_queue_bytes(u32 max_wr, u32 max_sge, u32 max_inline)
+{
+	u64 wqe = UPLINK_WQE + (u64)max_sge * sizeof(struct ib_sge);
+	u64 slot = sizeof(struct uplink_slot) + wqe + UPLINK_CQE;
+
+	if (max_inline)
+		slot += roundup_pow_of_two(max_inline);
+	return max_wr ? roundup_pow_of_two(max_wr) * slot : 0;
+}
+
+static u32 uplink_qp_kib(const struct vmri_uplink_msg *msg)
+{
+	u64 bytes = uplink_queue_bytes(msg->u.qp.max_send_wr,
+				       msg->u.qp.max_send_sge,
+				       msg->u.qp.max_inline) +
+		    uplink_queue_bytes(msg->u.qp.max_recv_wr,
+				       msg->u.qp.max_recv_sge, 0);
+
+	return UPLINK_QP_KIB + DIV_ROUND_UP_ULL(bytes, SZ_1K);
+}
+
 /* Both directions complete in one queue, which holds all there can be. */
 static int uplink_create_cq(struct uplink_qp *qp)
 {
@@ -232,6 +255,8 @@ int uplink_qp_create(struct uplink_qp *qp, const struct vmri_uplink_msg *msg,
 {
 	int ret = uplink_qp_check(qp->twin.up, msg);
 
+	if (!ret)
+		ret = uplink_twin_charge(&qp->twin, uplink_qp_kib(msg));
 	if (!ret)
 		ret = uplink_qp_init(qp, msg);
 	if (!ret)

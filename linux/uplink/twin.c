@@ -33,6 +33,32 @@ static void uplink_answer(struct uplink *up, struct uplink_op *op)
 	uplink_kick(up);
 }
 
+/**
+ * uplink_twin_charge() - take from the guest's budget what a twin needs
+ * @twin:	twin with its protection domain, that is being made
+ * @kib:	how much; it is given back when the twin has gone
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int uplink_twin_charge(struct uplink_twin *twin, u32 kib)
+{
+	int ret = uplink_budget_take(twin->pd->domid, kib);
+
+	if (!ret)
+		twin->kib = kib;
+	return ret;
+}
+
+/* Nothing of it is left. */
+static void uplink_leave(struct uplink_twin *twin)
+{
+	if (twin->kib)
+		uplink_budget_give(twin->pd->domid, twin->kib);
+	uplink_pd_put(twin->up, twin->pd);
+	twin->pd = NULL;
+}
+
 static int uplink_make(struct uplink_twin *twin, struct uplink_op *op)
 {
 	int ret;
@@ -49,10 +75,8 @@ static int uplink_make(struct uplink_twin *twin, struct uplink_op *op)
 			       &op->result.number) :
 	      uplink_mr_create(to_uplink_mr(twin), &op->msg,
 			       &op->result.number);
-	if (ret) {
-		uplink_pd_put(twin->up, twin->pd);
-		twin->pd = NULL;
-	}
+	if (ret)
+		uplink_leave(twin);
 	return ret;
 }
 
@@ -64,7 +88,7 @@ static void uplink_unmake(struct uplink_twin *twin)
 		uplink_qp_destroy(to_uplink_qp(twin));
 	else
 		uplink_mr_destroy(to_uplink_mr(twin));
-	uplink_pd_put(twin->up, twin->pd);
+	uplink_leave(twin);
 }
 
 static int uplink_move(struct uplink_twin *twin, struct uplink_op *op)

@@ -21,6 +21,7 @@
  *   up->pds_lock		mutex: the list of protection domains, their users.
  *   pd->lock			mutex: the domain's registering queue pair.
  *   qp->poll_lock		mutex: polling, against the end of the queue pair.
+ *   uplink_budget_lock (budget.c)	mutex: what guests have taken of dom0.
  *   up->lock			spinlock, irqs off: what runner and workers are to do.
  *
  * The mutexes are taken in this order, up->lock after any of them.  What has no
@@ -46,6 +47,11 @@
 #define UPLINK_MAX_SGE		32
 #define UPLINK_MAX_INLINE	512
 #define UPLINK_MAX_WR		4096	/* of a send or receive queue */
+
+/* What is counted of a guest's budget for what the NIC's driver has. */
+#define UPLINK_WQE		64	/* bytes of a request, but its entries */
+#define UPLINK_CQE		64	/* bytes of a completion */
+#define UPLINK_QP_KIB		32	/* a queue pair, its queues apart */
 
 /* ---- the uplink ---- */
 
@@ -133,6 +139,7 @@ struct uplink_twin {
 	bool is_qp;
 	u32 name;			/* VMRI's */
 	struct uplink_pd *pd;		/* NULL: there is nothing on the NIC */
+	u32 kib;			/* of its guest's budget */
 
 	struct work_struct work;
 	struct list_head ops;		/* struct uplink_op, in order */
@@ -236,7 +243,12 @@ void uplink_twin_destroy(struct uplink *up, const struct vmri_uplink_msg *msg);
 struct uplink_qp *uplink_find_qp(struct uplink *up, u32 name);
 void uplink_twin_get(struct uplink_twin *twin);
 void uplink_twin_put(struct uplink_twin *twin);
+int uplink_twin_charge(struct uplink_twin *twin, u32 kib);
 void uplink_end_twins(struct uplink *up);
+
+/* budget.c */
+int uplink_budget_take(u16 domid, u32 kib);
+void uplink_budget_give(u16 domid, u32 kib);
 
 /* pd.c */
 struct uplink_pd *uplink_pd_get(struct uplink *up,
