@@ -103,18 +103,45 @@ int uplink_grants_map(struct uplink_grants *g, u16 domid, const u32 *refs,
 	return ret;
 }
 
+static void uplink_set_unmap_ops(const struct uplink_grants *g, u32 first,
+				 u32 nr, struct gnttab_unmap_grant_ref *ops)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		gnttab_set_unmap_op(&ops[i],
+				    uplink_page_address(g->pages[first + i]),
+				    uplink_map_flags(g), g->handles[first + i]);
+}
+
+/* Put the pages that are unmapped behind the @done that were before. */
+static u32 uplink_put_first(struct uplink_grants *g, u32 done, u32 first,
+			    u32 nr, const struct gnttab_unmap_grant_ref *ops)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (WARN_ON_ONCE(ops[i].status != GNTST_okay))
+			continue;
+		swap(g->pages[done], g->pages[first + i]);
+		done++;
+	}
+	return done;
+}
+
 /**
  * uplink_grants_unmap() - let go of pages of a guest
  * @g:		what was mapped, zeroed; or zeroed already
  *
- * Waits until nobody else uses the pages.
+ * Waits until nobody else uses the pages.  One that Xen does not unmap stays what it
+ * is, and is not used for anything else.
  *
  * Context: may sleep.
  */
 void uplink_grants_unmap(struct uplink_grants *g)
 {
 	struct gnttab_unmap_grant_ref *ops;
-	u32 i, j, nr;
+	u32 i, nr, done = 0;
 
 	if (!g->nr)
 		return;
@@ -128,17 +155,17 @@ void uplink_grants_unmap(struct uplink_grants *g)
 
 		nr = min(g->mapped - i, UPLINK_CHUNK);
 		item.count = nr;
-		for (j = 0; j < nr; j++)
-			gnttab_set_unmap_op(&ops[j],
-					    uplink_page_address(g->pages[i + j]),
-					    uplink_map_flags(g),
-					    g->handles[i + j]);
-		WARN_ON_ONCE(gnttab_unmap_refs_sync(&item));
+		uplink_set_unmap_ops(g, i, nr, ops);
+		if (!WARN_ON_ONCE(gnttab_unmap_refs_sync(&item)))
+			done = uplink_put_first(g, done, i, nr, ops);
 		cond_resched();
 	}
 	kfree(ops);
 
-	gnttab_free_pages(g->nr, g->pages);
+	/* Those that never were. */
+	for (i = g->mapped; i < g->nr; i++, done++)
+		swap(g->pages[done], g->pages[i]);
+	gnttab_free_pages(done, g->pages);
 	kvfree(g->handles);
 	kvfree(g->pages);
 	*g = (struct uplink_grants) {};

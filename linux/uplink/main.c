@@ -102,8 +102,29 @@ static struct uplink *uplink_alloc(struct ib_device *ibdev)
 	return up;
 }
 
+/**
+ * uplink_lose() - the NIC does not let go of something
+ * @up:		uplink
+ * @what:	for the log
+ * @error:	what its driver says
+ *
+ * It may still use memory, and call: all of this stays, as does the module.
+ *
+ * Context: any.
+ */
+void uplink_lose(struct uplink *up, const char *what, int error)
+{
+	dev_err_ratelimited(&up->ibdev->dev,
+			    "softib_uplink: does not let go of a %s: %d\n",
+			    what, error);
+	if (!xchg(&up->lost, true))
+		__module_get(THIS_MODULE);
+}
+
 static void uplink_free(struct uplink *up)
 {
+	if (up->lost)
+		return;
 	xa_destroy(&up->twins);
 	kfree(up);
 }

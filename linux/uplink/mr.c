@@ -155,14 +155,18 @@ int uplink_mr_create(struct uplink_mr *mr, const struct vmri_uplink_msg *msg,
  * uplink_mr_destroy() - end the twin of a memory region
  * @mr:		twin, perhaps made in part
  *
- * First the NIC lets go of the pages, then dom0.
+ * First the NIC lets go of the pages, then dom0; neither, if the NIC does not.
  *
  * Context: may sleep.
  */
 void uplink_mr_destroy(struct uplink_mr *mr)
 {
-	if (mr->ibmr)
-		ib_dereg_mr(mr->ibmr);
+	int ret = mr->ibmr ? ib_dereg_mr(mr->ibmr) : 0;
+
+	if (ret) {
+		uplink_twin_lose(&mr->twin, ret);
+		return;
+	}
 	if (mr->is_mapped)
 		ib_dma_unmap_sg(mr->twin.up->ibdev, mr->sgt.sgl,
 				mr->sgt.orig_nents, mr->direction);

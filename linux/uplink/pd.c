@@ -139,12 +139,20 @@ err_budget:
 	return ret;
 }
 
-static void uplink_pd_close(struct uplink_pd *pd)
+static void uplink_pd_close(struct uplink *up, struct uplink_pd *pd)
 {
-	ib_destroy_qp(pd->qp);
-	ib_free_cq(pd->cq);
-	ib_dealloc_pd(pd->ibpd);
-	uplink_budget_give(pd->domid, UPLINK_QP_KIB);
+	int ret = pd->ibpd ? ib_destroy_qp(pd->qp) : 0;
+
+	if (ret) {
+		uplink_lose(up, "protection domain", ret);
+		return;
+	}
+	if (pd->ibpd) {
+		ib_free_cq(pd->cq);
+		ib_dealloc_pd(pd->ibpd);
+		uplink_budget_give(pd->domid, UPLINK_QP_KIB);
+	}
+	kfree(pd);
 }
 
 /* ---- users ---- */
@@ -211,12 +219,8 @@ void uplink_pd_put(struct uplink *up, struct uplink_pd *pd)
 	if (last)
 		list_del(&pd->entry);
 	mutex_unlock(&up->pds_lock);
-	if (!last)
-		return;
-
-	if (pd->ibpd)
-		uplink_pd_close(pd);
-	kfree(pd);
+	if (last)
+		uplink_pd_close(up, pd);
 }
 
 /**

@@ -201,17 +201,12 @@ static int uplink_create_cq(struct uplink_qp *qp)
 		.comp_vector = qp->twin.name % ibdev->num_comp_vectors,
 	};
 	struct ib_cq *cq;
-	int ret;
 
 	cq = ib_create_cq(ibdev, uplink_completion, uplink_cq_event, qp, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
-	ret = ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
-	if (ret)
-		ib_destroy_cq(cq);
-	else
-		qp->ibcq = cq;
-	return ret;
+	qp->ibcq = cq;
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 }
 
 static int uplink_create_qp(struct uplink_qp *qp,
@@ -241,6 +236,36 @@ static int uplink_create_qp(struct uplink_qp *qp,
 	return 0;
 }
 
+/* Nobody makes it ready any more. */
+static void uplink_qp_unready(struct uplink_qp *qp)
+{
+	struct uplink *up = qp->twin.up;
+	bool was;
+
+	spin_lock_irq(&up->lock);
+	was = test_and_clear_bit(UPLINK_QP_READY, &qp->flags);
+	if (was)
+		list_del(&qp->ready);
+	spin_unlock_irq(&up->lock);
+	if (was)
+		uplink_twin_put(&qp->twin);
+}
+
+/* The NIC lets go of it, perhaps made in part, and then its memory goes. */
+static void uplink_qp_end(struct uplink_qp *qp)
+{
+	int ret = qp->ibqp ? ib_destroy_qp(qp->ibqp) : 0;
+
+	if (!ret && qp->ibcq)
+		ret = ib_destroy_cq_user(qp->ibcq, NULL);
+	if (ret) {
+		uplink_twin_lose(&qp->twin, ret);
+		return;
+	}
+	uplink_qp_unready(qp);
+	uplink_qp_free(qp);
+}
+
 /**
  * uplink_qp_create() - make the twin of a queue pair
  * @qp:		twin with its protection domain
@@ -261,31 +286,13 @@ int uplink_qp_create(struct uplink_qp *qp, const struct vmri_uplink_msg *msg,
 		ret = uplink_qp_init(qp, msg);
 	if (!ret)
 		ret = uplink_create_cq(qp);
-	if (!ret) {
+	if (!ret)
 		ret = uplink_create_qp(qp, msg);
-		if (ret)
-			ib_destroy_cq(qp->ibcq);
-	}
 	if (ret)
-		uplink_qp_free(qp);
+		uplink_qp_end(qp);
 	else
 		*qpn = qp->ibqp->qp_num;
 	return ret;
-}
-
-/* Nobody makes it ready any more. */
-static void uplink_qp_unready(struct uplink_qp *qp)
-{
-	struct uplink *up = qp->twin.up;
-	bool was;
-
-	spin_lock_irq(&up->lock);
-	was = test_and_clear_bit(UPLINK_QP_READY, &qp->flags);
-	if (was)
-		list_del(&qp->ready);
-	spin_unlock_irq(&up->lock);
-	if (was)
-		uplink_twin_put(&qp->twin);
 }
 
 /**
@@ -303,8 +310,5 @@ void uplink_qp_destroy(struct uplink_qp *qp)
 	qp->ended = true;
 	mutex_unlock(&qp->poll_lock);
 
-	ib_destroy_qp(qp->ibqp);
-	ib_destroy_cq(qp->ibcq);
-	uplink_qp_unready(qp);
-	uplink_qp_free(qp);
+	uplink_qp_end(qp);
 }

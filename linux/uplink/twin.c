@@ -50,12 +50,28 @@ int uplink_twin_charge(struct uplink_twin *twin, u32 kib)
 	return ret;
 }
 
-/* Nothing of it is left. */
+/**
+ * uplink_twin_lose() - the NIC does not let go of a twin
+ * @twin:	twin that is ending
+ * @error:	why
+ *
+ * Then it stays for ever, with all that it has, and counts as its guest's.
+ */
+void uplink_twin_lose(struct uplink_twin *twin, int error)
+{
+	uplink_lose(twin->up, twin->is_qp ? "queue pair" : "region", error);
+	twin->lost = true;
+	uplink_twin_get(twin);
+}
+
+/* Nothing of it is left, or all for ever. */
 static void uplink_leave(struct uplink_twin *twin)
 {
-	if (twin->kib)
-		uplink_budget_give(twin->pd->domid, twin->kib);
-	uplink_pd_put(twin->up, twin->pd);
+	if (!twin->lost) {
+		if (twin->kib)
+			uplink_budget_give(twin->pd->domid, twin->kib);
+		uplink_pd_put(twin->up, twin->pd);
+	}
 	twin->pd = NULL;
 }
 

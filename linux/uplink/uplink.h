@@ -89,6 +89,7 @@ struct uplink {
 	struct xarray twins;		/* VMRI's name -> struct uplink_twin */
 	unsigned int nr_twins;		/* those that are being ended, too */
 	bool closing;			/* all twins end, asked for or not */
+	bool lost;			/* the NIC keeps something of it */
 	unsigned int nr_results;
 	struct vmri_uplink_result results[VMRI_UPLINK_RESULTS];
 	u8 message[VMRI_UPLINK_MSG_UNITS * VMRI_UPLINK_UNIT] __aligned(8);
@@ -140,6 +141,7 @@ struct uplink_twin {
 	u32 name;			/* VMRI's */
 	struct uplink_pd *pd;		/* NULL: there is nothing on the NIC */
 	u32 kib;			/* of its guest's budget */
+	bool lost;			/* the NIC does not let go of it */
 
 	struct work_struct work;
 	struct list_head ops;		/* struct uplink_op, in order */
@@ -221,6 +223,9 @@ static inline struct uplink_qp *to_uplink_qp(struct uplink_twin *twin)
 	return container_of(twin, struct uplink_qp, twin);
 }
 
+/* main.c */
+void uplink_lose(struct uplink *up, const char *what, int error);
+
 /* hcall.c: the only place that calls Xen's VMRI. */
 int uplink_hcall_version(void);
 int uplink_hcall_open(struct uplink *up, u8 log2_units, u32 *port);
@@ -244,6 +249,7 @@ struct uplink_qp *uplink_find_qp(struct uplink *up, u32 name);
 void uplink_twin_get(struct uplink_twin *twin);
 void uplink_twin_put(struct uplink_twin *twin);
 int uplink_twin_charge(struct uplink_twin *twin, u32 kib);
+void uplink_twin_lose(struct uplink_twin *twin, int error);
 void uplink_end_twins(struct uplink *up);
 
 /* budget.c */
