@@ -7,16 +7,14 @@
  * the same domain.  The guests register before they connect, so each domain has a
  * queue pair of its own for that, connected to itself, which sends nothing.
  */
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
 #include "uplink.h"
 
-struct uplink_registration {
-	struct ib_cqe cqe;
-	struct completion done;
-	enum ib_wc_status status;
-};
+/* A NIC that does not register within this time is broken. */
+#define UPLINK_REGISTER_TIME	(10 * HZ)
 
 static void uplink_registered(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -141,7 +139,7 @@ err_budget:
 
 static void uplink_pd_close(struct uplink *up, struct uplink_pd *pd)
 {
-	int ret = pd->ibpd ? ib_destroy_qp(pd->qp) : 0;
+	int ret = pd->ibpd && pd->qp ? ib_destroy_qp(pd->qp) : 0;
 
 	if (ret) {
 		uplink_lose(up, "protection domain", ret);
@@ -174,6 +172,8 @@ static struct uplink_pd *uplink_pd_find(struct uplink *up,
 	pd->dev_id = msg->dev_id;
 	pd->pd = msg->pd;
 	mutex_init(&pd->lock);
+	init_completion(&pd->reg.done);
+	pd->reg.cqe.done = uplink_registered;
 	list_add(&pd->entry, &up->pds);
 	return pd;
 }
@@ -223,6 +223,53 @@ void uplink_pd_put(struct uplink *up, struct uplink_pd *pd)
 		uplink_pd_close(up, pd);
 }
 
+static bool uplink_pd_flush(struct uplink_pd *pd)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return !ib_modify_qp(pd->qp, &attr, IB_QP_STATE) &&
+	       wait_for_completion_timeout(&pd->reg.done, UPLINK_REGISTER_TIME);
+}
+
+/* Have the request come back, as an error when it takes too long. */
+static int uplink_pd_wait(struct uplink_pd *pd)
+{
+	if (wait_for_completion_timeout(&pd->reg.done, UPLINK_REGISTER_TIME))
+		return 0;
+	pd->connected = false;
+	if (!uplink_pd_flush(pd)) {
+		pd->broken = true;
+		/* The NIC is to forget the region before that goes. */
+		if (!ib_destroy_qp(pd->qp))
+			pd->qp = NULL;
+	}
+	return -ETIMEDOUT;
+}
+
+/* Return: also -EAGAIN: the queue pair had failed before. */
+static int uplink_pd_try(struct uplink *up, struct uplink_pd *pd,
+			 const struct ib_send_wr *wr)
+{
+	int ret = 0;
+
+	if (pd->broken)
+		return -EIO;
+	if (!pd->connected)
+		ret = uplink_pd_connect(up, pd);
+	if (ret)
+		return ret;
+
+	reinit_completion(&pd->reg.done);
+	ret = ib_post_send(pd->qp, wr, NULL);
+	if (!ret)
+		ret = uplink_pd_wait(pd);
+	if (ret || pd->reg.status == IB_WC_SUCCESS)
+		return ret;
+	/* An error has taken the queue pair to its error state. */
+	pd->connected = false;
+	return pd->reg.status == IB_WC_WR_FLUSH_ERR ? -EAGAIN : -EIO;
+}
+
 /**
  * uplink_pd_register() - have the NIC know a memory region
  * @up:		uplink
@@ -236,12 +283,9 @@ void uplink_pd_put(struct uplink *up, struct uplink_pd *pd)
 int uplink_pd_register(struct uplink *up, struct uplink_pd *pd,
 		       struct ib_mr *ibmr, int access)
 {
-	struct uplink_registration reg = {
-		.cqe.done = uplink_registered,
-	};
 	struct ib_reg_wr wr = {
 		.wr = {
-			.wr_cqe = &reg.cqe,
+			.wr_cqe = &pd->reg.cqe,
 			.opcode = IB_WR_REG_MR,
 			.send_flags = IB_SEND_SIGNALED,
 		},
@@ -249,22 +293,12 @@ int uplink_pd_register(struct uplink *up, struct uplink_pd *pd,
 		.key = ibmr->rkey,
 		.access = access,
 	};
-	int ret = 0;
+	int ret;
 
-	init_completion(&reg.done);
 	mutex_lock(&pd->lock);
-	if (!pd->connected)
-		ret = uplink_pd_connect(up, pd);
-	if (!ret)
-		ret = ib_post_send(pd->qp, &wr.wr, NULL);
-	if (!ret) {
-		wait_for_completion(&reg.done);
-		/* An error has taken the queue pair to its error state. */
-		if (reg.status != IB_WC_SUCCESS) {
-			pd->connected = false;
-			ret = -EIO;
-		}
-	}
+	ret = uplink_pd_try(up, pd, &wr.wr);
+	if (ret == -EAGAIN)
+		ret = uplink_pd_try(up, pd, &wr.wr);
 	mutex_unlock(&pd->lock);
 	return ret;
 }

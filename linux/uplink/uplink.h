@@ -30,6 +30,7 @@
 #ifndef SOFTIB_UPLINK_H
 #define SOFTIB_UPLINK_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -105,6 +106,12 @@ struct uplink {
 
 /* ---- protection domains ---- */
 
+struct uplink_registration {
+	struct ib_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
+};
+
 /* One of a guest's, and what it takes to register memory there. */
 struct uplink_pd {
 	struct list_head entry;		/* in up->pds */
@@ -116,8 +123,10 @@ struct uplink_pd {
 	struct mutex lock;		/* all below */
 	struct ib_pd *ibpd;		/* NULL: not made yet */
 	struct ib_cq *cq;
-	struct ib_qp *qp;		/* connected to itself */
+	struct ib_qp *qp;		/* connected to itself; NULL if broken */
 	bool connected;
+	bool broken;			/* a request does not come back */
+	struct uplink_registration reg;	/* the one that is under way */
 };
 
 /* ---- twins ---- */
