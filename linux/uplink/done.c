@@ -188,14 +188,42 @@ static void uplink_completed(struct uplink *up, struct uplink_qp *qp,
 	bool recv = wc->wr_id & 1;
 	struct uplink_wq *wq = recv ? &qp->rq : &qp->sq;
 
-	/* They come back in order. */
+	/* They come back in order; else the queue pair is of no use. */
 	if (WARN_ON_ONCE(wq->cons == wq->prod ||
-			 (u32)(wc->wr_id >> 1) != wq->cons))
+			 (u32)(wc->wr_id >> 1) != wq->cons)) {
+		set_bit(VMRI_EVENT_QP_FATAL, &qp->flags);
 		return;
+	}
 	uplink_report(up, qp, recv, uplink_slot(wq, wq->cons),
 		      uplink_status(wc->status), wc);
 	WRITE_ONCE(wq->cons, wq->cons + 1);
 	uplink_settle(up, qp, recv);
+}
+
+/* What the NIC does not give back. */
+static void uplink_abandon(struct uplink *up, struct uplink_qp *qp, bool recv)
+{
+	struct uplink_wq *wq = recv ? &qp->rq : &qp->sq;
+
+	while (wq->cons != wq->prod) {
+		uplink_report(up, qp, recv, uplink_slot(wq, wq->cons),
+			      VMRI_WC_WR_FLUSH_ERR, NULL);
+		WRITE_ONCE(wq->cons, wq->cons + 1);
+	}
+}
+
+/* Return: there may be more. */
+static bool uplink_poll_nic(struct uplink *up, struct uplink_qp *qp)
+{
+	int i, n, turns = UPLINK_POLL_TURNS;
+	struct ib_wc wc[UPLINK_POLL];
+
+	do {
+		n = ib_poll_cq(qp->ibcq, UPLINK_POLL, wc);
+		for (i = 0; i < n; i++)
+			uplink_completed(up, qp, &wc[i]);
+	} while (n == UPLINK_POLL && --turns);
+	return n == UPLINK_POLL;
 }
 
 static void uplink_report_events(struct uplink *up, struct uplink_qp *qp)
@@ -221,22 +249,22 @@ static void uplink_report_events(struct uplink *up, struct uplink_qp *qp)
 /* Return: there may be more. */
 static bool uplink_poll(struct uplink *up, struct uplink_qp *qp)
 {
-	int i, n, turns = UPLINK_POLL_TURNS;
-	struct ib_wc wc[UPLINK_POLL];
+	bool more = false, stuck = READ_ONCE(qp->stuck);
 
-	do {
-		n = ib_poll_cq(qp->ibcq, UPLINK_POLL, wc);
-		for (i = 0; i < n; i++)
-			uplink_completed(up, qp, &wc[i]);
-	} while (n == UPLINK_POLL && --turns);
+	if (stuck) {
+		uplink_abandon(up, qp, false);
+		uplink_abandon(up, qp, true);
+	} else {
+		more = uplink_poll_nic(up, qp);
+	}
 	uplink_report_events(up, qp);
 
 	/* Pairs with the queue that the worker looks from. */
 	if (wq_has_sleeper(&qp->drained))
 		wake_up(&qp->drained);
-	return n == UPLINK_POLL ||
-	       ib_req_notify_cq(qp->ibcq, IB_CQ_NEXT_COMP |
-				IB_CQ_REPORT_MISSED_EVENTS) > 0;
+	return more ||
+	       (!stuck && ib_req_notify_cq(qp->ibcq, IB_CQ_NEXT_COMP |
+					   IB_CQ_REPORT_MISSED_EVENTS) > 0);
 }
 
 static struct uplink_qp *uplink_next_ready(struct uplink *up)

@@ -172,6 +172,8 @@ void uplink_post_send(struct uplink *up, struct uplink_qp *qp,
 		.flags = msg->u.send.flags,
 	};
 	WRITE_ONCE(qp->sq.prod, qp->sq.prod + 1);
+	if (!ret && READ_ONCE(qp->stuck))
+		ret = -EIO;
 	if (!ret)
 		ret = ib_post_send(qp->ibqp, &r->send.wr, NULL);
 	if (ret) {
@@ -201,7 +203,8 @@ void uplink_post_recv(struct uplink *up, struct uplink_qp *qp,
 		.opcode = VMRI_WC_OP_RECV,
 	};
 	WRITE_ONCE(qp->rq.prod, qp->rq.prod + 1);
-	if (num < 0 || ib_post_recv(qp->ibqp, &r->recv, NULL)) {
+	if (num < 0 || READ_ONCE(qp->stuck) ||
+	    ib_post_recv(qp->ibqp, &r->recv, NULL)) {
 		slot->refused = true;
 		uplink_settle(up, qp, true);
 	}

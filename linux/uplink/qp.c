@@ -303,9 +303,7 @@ int uplink_qp_create(struct uplink_qp *qp, const struct vmri_uplink_msg *msg,
  */
 void uplink_qp_destroy(struct uplink_qp *qp)
 {
-	if (uplink_qp_drain(qp))
-		pr_warn_ratelimited("softib_uplink: QP %u did not drain\n",
-				    qp->ibqp->qp_num);
+	uplink_qp_drain(qp);
 	mutex_lock(&qp->poll_lock);
 	qp->ended = true;
 	mutex_unlock(&qp->poll_lock);

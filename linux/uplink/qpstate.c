@@ -10,6 +10,7 @@
 
 /* A NIC that does not flush a queue within this time is not waited for. */
 #define UPLINK_DRAIN_TIME	(30 * HZ)
+#define UPLINK_DRAIN_CLOSING	(2 * HZ)
 
 static_assert(IB_QPS_RTR == (int)VMRI_QPS_RTR &&
 	      IB_QPS_RTS == (int)VMRI_QPS_RTS &&
@@ -108,36 +109,50 @@ static bool uplink_is_drained(const struct uplink_qp *qp)
 	       READ_ONCE(qp->rq.cons) == READ_ONCE(qp->rq.prod);
 }
 
-/**
- * uplink_qp_drain() - have nothing under way
- * @qp:		twin, that is in its error state then
- *
- * Context: may sleep.
- * Return: 0 when the runner has had the last completion, or a negative errno.
- */
-int uplink_qp_drain(struct uplink_qp *qp)
+static bool uplink_flush_nic(struct uplink_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	int ret;
+	unsigned long time = READ_ONCE(qp->twin.up->closing) ?
+			     UPLINK_DRAIN_CLOSING : UPLINK_DRAIN_TIME;
 
-	if (qp->state == IB_QPS_RESET)
-		return 0;
-	ret = uplink_enter(qp, &attr, 0);
-	if (ret)
-		return ret;
-	return wait_event_timeout(qp->drained, uplink_is_drained(qp),
-				  UPLINK_DRAIN_TIME) ? 0 : -ETIMEDOUT;
+	return !uplink_enter(qp, &attr, 0) &&
+	       wait_event_timeout(qp->drained, uplink_is_drained(qp), time);
+}
+
+/* Have the NIC forget what it does not give back; the runner then does. */
+static void uplink_give_up(struct uplink_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	pr_warn_ratelimited("softib_uplink: QP %u did not drain\n",
+			    qp->ibqp->qp_num);
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	qp->state = IB_QPS_RESET;
+	WRITE_ONCE(qp->stuck, true);
+	uplink_qp_make_ready(qp);
+	wait_event(qp->drained, uplink_is_drained(qp));
+}
+
+/**
+ * uplink_qp_drain() - have nothing under way
+ * @qp:		twin, that is in its error state then, or stuck
+ *
+ * Waits until the runner has handed back the last request.
+ *
+ * Context: may sleep.
+ */
+void uplink_qp_drain(struct uplink_qp *qp)
+{
+	if (qp->state != IB_QPS_RESET && !uplink_flush_nic(qp))
+		uplink_give_up(qp);
 }
 
 static int uplink_qp_reset(struct uplink_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-	int ret;
 
-	if (qp->state == IB_QPS_RESET)
-		return 0;
-	ret = uplink_qp_drain(qp);
-	return ret ? ret : uplink_enter(qp, &attr, 0);
+	uplink_qp_drain(qp);
+	return qp->state == IB_QPS_RESET ? 0 : uplink_enter(qp, &attr, 0);
 }
 
 static int uplink_qp_access(const struct uplink_qp *qp,
@@ -182,6 +197,8 @@ static int uplink_qp_connect(struct uplink_qp *qp,
 		ret = uplink_qp_reset(qp);
 	if (ret)
 		return ret;
+	if (qp->stuck)
+		return -EIO;
 
 	attr.qp_state = IB_QPS_INIT;
 	ret = uplink_enter(qp, &attr, IB_QP_PKEY_INDEX | IB_QP_PORT |
@@ -260,7 +277,8 @@ int uplink_qp_modify(struct uplink_qp *qp, const struct vmri_qp_modify *m)
 		return qp->state == IB_QPS_RTS ? uplink_qp_adjust(qp, m) :
 						 uplink_qp_activate(qp, m);
 	case VMRI_QPS_ERR:
-		return uplink_qp_drain(qp);
+		uplink_qp_drain(qp);
+		return 0;
 	case VMRI_QPS_RESET:
 		return uplink_qp_reset(qp);
 	default:

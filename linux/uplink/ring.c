@@ -247,7 +247,7 @@ err_close:
 void uplink_stop(struct uplink *up)
 {
 	kthread_stop(up->thread);
-	up->closing = true;
+	WRITE_ONCE(up->closing, true);
 	uplink_end_twins(up);
 	uplink_hcall_close(up);
 	unbind_from_irqhandler(up->irq, up);

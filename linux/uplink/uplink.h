@@ -89,7 +89,7 @@ struct uplink {
 	struct uplink_ring ring;
 	struct xarray twins;		/* VMRI's name -> struct uplink_twin */
 	unsigned int nr_twins;		/* those that are being ended, too */
-	bool closing;			/* all twins end, asked for or not */
+	bool closing;			/* all twins end; workers may look */
 	bool lost;			/* the NIC keeps something of it */
 	unsigned int nr_results;
 	struct vmri_uplink_result results[VMRI_UPLINK_RESULTS];
@@ -211,6 +211,7 @@ struct uplink_qp {
 	struct uplink_wq rq;
 	struct uplink_inline inl;
 	wait_queue_head_t drained;	/* the worker, for nothing under way */
+	bool stuck;			/* it did not drain, and is of no use */
 
 	struct mutex poll_lock;		/* ended */
 	bool ended;
@@ -291,7 +292,7 @@ void uplink_qp_make_ready(struct uplink_qp *qp);
 
 /* qpstate.c */
 int uplink_qp_modify(struct uplink_qp *qp, const struct vmri_qp_modify *attr);
-int uplink_qp_drain(struct uplink_qp *qp);
+void uplink_qp_drain(struct uplink_qp *qp);
 const struct ib_gid_attr *uplink_find_gid(struct uplink *up, const u8 *dgid);
 
 /* post.c */
