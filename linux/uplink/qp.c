@@ -143,6 +143,7 @@ static int uplink_qp_init(struct uplink_qp *qp,
 	int ret;
 
 	qp->state = IB_QPS_RESET;
+	qp->ended = true;
 	mutex_init(&qp->poll_lock);
 	init_waitqueue_head(&qp->drained);
 	INIT_LIST_HEAD(&qp->ready);
@@ -266,6 +267,15 @@ static void uplink_qp_end(struct uplink_qp *qp)
 	uplink_qp_free(qp);
 }
 
+/* From now on it is polled: what came before, too. */
+static void uplink_qp_begin(struct uplink_qp *qp)
+{
+	mutex_lock(&qp->poll_lock);
+	qp->ended = false;
+	mutex_unlock(&qp->poll_lock);
+	uplink_qp_make_ready(qp);
+}
+
 /**
  * uplink_qp_create() - make the twin of a queue pair
  * @qp:		twin with its protection domain
@@ -288,11 +298,13 @@ int uplink_qp_create(struct uplink_qp *qp, const struct vmri_uplink_msg *msg,
 		ret = uplink_create_cq(qp);
 	if (!ret)
 		ret = uplink_create_qp(qp, msg);
-	if (ret)
+	if (ret) {
 		uplink_qp_end(qp);
-	else
-		*qpn = qp->ibqp->qp_num;
-	return ret;
+		return ret;
+	}
+	*qpn = qp->ibqp->qp_num;
+	uplink_qp_begin(qp);
+	return 0;
 }
 
 /**

@@ -214,7 +214,7 @@ struct uplink_qp {
 	bool stuck;			/* it did not drain, and is of no use */
 
 	struct mutex poll_lock;		/* ended */
-	bool ended;
+	bool ended;			/* or not begun: it is not polled */
 	struct list_head ready;		/* in up->ready, with a reference */
 	unsigned long flags;		/* UPLINK_QP_* */
 };
