@@ -138,8 +138,7 @@ static int uplink_open(struct uplink *up)
 	ret = uplink_ring_open(up);
 	if (ret)
 		return ret;
-	up->wq = alloc_workqueue("softib_uplink", WQ_UNBOUND | WQ_MEM_RECLAIM,
-				 0);
+	up->wq = alloc_workqueue("softib_uplink", WQ_UNBOUND, 0);
 	if (!up->wq) {
 		ret = -ENOMEM;
 		goto err_ring;
