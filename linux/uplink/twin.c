@@ -75,10 +75,23 @@ static void uplink_leave(struct uplink_twin *twin)
 	twin->pd = NULL;
 }
 
+/* Has its end been asked for?  Then nothing need begin. */
+static bool uplink_is_ending(struct uplink_twin *twin)
+{
+	bool ending;
+
+	spin_lock_irq(&twin->up->lock);
+	ending = twin->destroy.twin;
+	spin_unlock_irq(&twin->up->lock);
+	return ending;
+}
+
 static int uplink_make(struct uplink_twin *twin, struct uplink_op *op)
 {
 	int ret;
 
+	if (uplink_is_ending(twin))
+		return -ECANCELED;
 	twin->pd = uplink_pd_get(twin->up, &op->msg);
 	if (IS_ERR(twin->pd)) {
 		ret = PTR_ERR(twin->pd);
@@ -111,6 +124,8 @@ static int uplink_move(struct uplink_twin *twin, struct uplink_op *op)
 {
 	if (!twin->pd || !twin->is_qp)
 		return -EINVAL;
+	if (op->attr.state == VMRI_QPS_RTR && uplink_is_ending(twin))
+		return -ECANCELED;
 	return uplink_qp_modify(to_uplink_qp(twin), &op->attr);
 }
 
@@ -150,7 +165,6 @@ static void uplink_ask(struct uplink_twin *twin, struct uplink_op *op, u8 type,
 	struct uplink *up = twin->up;
 	bool idle;
 
-	op->twin = twin;
 	op->type = type;
 	op->result = (struct vmri_uplink_result) {
 		.twin = twin->name,
@@ -159,6 +173,7 @@ static void uplink_ask(struct uplink_twin *twin, struct uplink_op *op, u8 type,
 	};
 
 	spin_lock_irq(&up->lock);
+	op->twin = twin;
 	list_add_tail(&op->entry, &twin->ops);
 	idle = !twin->busy;
 	twin->busy = true;
