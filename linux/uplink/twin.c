@@ -269,15 +269,15 @@ void uplink_twin_modify(struct uplink *up, const struct vmri_uplink_msg *msg,
 			const struct vmri_qp_modify *attr)
 {
 	struct uplink_twin *twin = xa_load(&up->twins, msg->twin);
-	struct uplink_op *op = NULL;
+	struct uplink_op *op;
 
-	if (twin)
-		op = kzalloc(sizeof(*op), GFP_KERNEL);
-	if (!op) {
-		uplink_answer_now(up, msg->twin, VMRI_UPLINK_MOVED,
-				  twin ? -ENOMEM : -ENOENT, attr->state);
+	if (!twin) {
+		uplink_answer_now(up, msg->twin, VMRI_UPLINK_MOVED, -ENOENT,
+				  attr->state);
 		return;
 	}
+	/* One that is lost would leave the twin in a state that it should not have. */
+	op = kzalloc(sizeof(*op), GFP_KERNEL | __GFP_NOFAIL);
 	op->attr = *attr;
 	uplink_ask(twin, op, VMRI_UPLINK_MODIFY, VMRI_UPLINK_MOVED);
 }
