@@ -129,17 +129,37 @@ static int uplink_move(struct uplink_twin *twin, struct uplink_op *op)
 	return uplink_qp_modify(to_uplink_qp(twin), &op->attr);
 }
 
+/*
+ * What the guest may hear.  Some errors mean something else to who passes them on:
+ * that the device has gone, or that the command is to be repeated.
+ */
+static int uplink_told(int error)
+{
+	switch (error) {
+	case 0:
+	case -ENOMEM:
+	case -EINVAL:
+	case -EOPNOTSUPP:
+	case -EHOSTUNREACH:
+	case -ETIMEDOUT:
+	case -ECANCELED:
+		return error;
+	default:
+		return -EIO;
+	}
+}
+
 static void uplink_do(struct uplink_twin *twin, struct uplink_op *op)
 {
 	switch (op->type) {
 	case VMRI_UPLINK_MODIFY:
-		op->result.error = uplink_move(twin, op);
+		op->result.error = uplink_told(uplink_move(twin, op));
 		break;
 	case VMRI_UPLINK_DESTROY:
 		uplink_unmake(twin);
 		break;
 	default:
-		op->result.error = uplink_make(twin, op);
+		op->result.error = uplink_told(uplink_make(twin, op));
 	}
 }
 
