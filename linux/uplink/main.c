@@ -164,7 +164,8 @@ static void uplink_close(struct uplink *up)
 
 static bool uplink_suits(struct ib_device *ibdev)
 {
-	if (*device ? strcmp(dev_name(&ibdev->dev), device) : !!uplink_only)
+	if (uplink_only ||
+	    (*device && strcmp(dev_name(&ibdev->dev), device)))
 		return false;
 	return rdma_is_port_valid(ibdev, UPLINK_PORT) &&
 	       rdma_protocol_roce(ibdev, UPLINK_PORT) &&
