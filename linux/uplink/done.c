@@ -35,16 +35,15 @@ void uplink_flush(struct uplink *up)
 		return;
 
 	do {
+		cond_resched();
 		ret = uplink_hcall_done(up, up->results + taken,
 					up->nr_results - taken);
-		if (ret < 0) {
-			pr_err_ratelimited("softib_uplink: VMRI takes no results: %d\n",
-					   ret);
-			break;
-		}
-		taken += ret;
-		cond_resched();
-	} while (taken < up->nr_results);
+		if (ret > 0)
+			taken += ret;
+	} while (ret == -EBUSY || (ret > 0 && taken < up->nr_results));
+	if (ret < 0 || taken < up->nr_results)
+		pr_err_ratelimited("softib_uplink: VMRI takes no results: %d\n",
+				   ret);
 	up->nr_results = 0;
 }
 
