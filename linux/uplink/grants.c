@@ -203,7 +203,7 @@ static u32 *uplink_copy_lists(u16 domid, const u32 *lists, u32 nr)
  * uplink_grants_read() - what a guest has granted for a region
  * @domid:	guest
  * @list:	grant of the list, see struct vmri_twin
- * @pages:	of the region, 1 ..
+ * @pages:	of the region, 1 .. VMRI_TWIN_GRANTS squared
  *
  * Return: the grants of the pages, for kvfree(), or an error pointer.
  */

@@ -71,7 +71,7 @@ static int uplink_find_caps(struct uplink *up)
 
 	up->caps = (struct vmri_uplink_caps) {
 		/* However it lies in its pages. */
-		.max_mr_size = (u64)(attrs->max_fast_reg_page_list_len - 1) <<
+		.max_mr_size = (u64)(uplink_max_pages(up->ibdev) - 1) <<
 			       PAGE_SHIFT,
 		.max_qp_wr = uplink_max_wr(attrs),
 		.max_sge = sge,

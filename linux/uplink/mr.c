@@ -32,7 +32,7 @@ static int uplink_mr_check(const struct uplink *up,
 	u32 pages = msg->u.mr.pages, offset = msg->u.mr.offset;
 	int access = msg->u.mr.access;
 
-	if (!pages || pages > up->ibdev->attrs.max_fast_reg_page_list_len ||
+	if (!pages || pages > uplink_max_pages(up->ibdev) ||
 	    offset >= PAGE_SIZE ||
 	    msg->u.mr.length > ((u64)pages << PAGE_SHIFT) - offset ||
 	    PFN_UP(offset + msg->u.mr.length) != pages)

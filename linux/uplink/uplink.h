@@ -309,6 +309,13 @@ void uplink_settle(struct uplink *up, struct uplink_qp *qp, bool recv);
 void uplink_poll_ready(struct uplink *up);
 void uplink_take_answers(struct uplink *up);
 
+/* Pages of a region, at the most: what the NIC takes, and two lists can name. */
+static inline u32 uplink_max_pages(const struct ib_device *ibdev)
+{
+	return min_t(u32, ibdev->attrs.max_fast_reg_page_list_len,
+		     VMRI_TWIN_GRANTS * VMRI_TWIN_GRANTS);
+}
+
 /* Has somebody given the runner something to do? */
 static inline bool uplink_has_chores(struct uplink *up)
 {
