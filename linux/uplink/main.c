@@ -5,6 +5,7 @@
  * One NIC is an uplink: the one of that name, or the first that speaks RoCE and
  * registers memory by requests.
  */
+#include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -53,6 +54,13 @@ static u32 uplink_max_wr(const struct ib_device_attr *attrs)
 					 UPLINK_MAX_WR));
 }
 
+/* Copies that the kernel would make for the NIC are never brought up to date. */
+static bool uplink_reaches_all(struct ib_device *ibdev)
+{
+	return ib_uses_virt_dma(ibdev) ||
+	       dma_get_mask(ibdev->dma_device) == DMA_BIT_MASK(64);
+}
+
 static int uplink_find_caps(struct uplink *up)
 {
 	const struct ib_device_attr *attrs = &up->ibdev->attrs;
@@ -63,6 +71,8 @@ static int uplink_find_caps(struct uplink *up)
 
 	if (ret)
 		return ret;
+	if (!uplink_reaches_all(up->ibdev))
+		return -EOPNOTSUPP;
 	if (attrs->max_sge_rd)
 		sge = min(sge, attrs->max_sge_rd);
 	if (sge < 1 || attrs->max_qp_wr < 1 || attrs->max_cqe < 2 ||
