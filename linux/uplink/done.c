@@ -81,6 +81,7 @@ void uplink_take_answers(struct uplink *up)
 			break;
 		case VMRI_UPLINK_DESTROY:
 			up->nr_twins--;
+			uplink_guest_put(up, op->twin->guest);
 			uplink_twin_put(op->twin);
 			break;
 		}

@@ -104,6 +104,7 @@ static struct uplink *uplink_alloc(struct ib_device *ibdev)
 	up->ibdev = ibdev;
 	init_waitqueue_head(&up->wait);
 	xa_init(&up->twins);
+	xa_init(&up->guests);
 	spin_lock_init(&up->lock);
 	INIT_LIST_HEAD(&up->ready);
 	INIT_LIST_HEAD(&up->answers);
@@ -135,6 +136,7 @@ static void uplink_free(struct uplink *up)
 {
 	if (up->lost)
 		return;
+	xa_destroy(&up->guests);
 	xa_destroy(&up->twins);
 	kfree(up);
 }
@@ -148,27 +150,15 @@ static int uplink_open(struct uplink *up)
 	ret = uplink_ring_open(up);
 	if (ret)
 		return ret;
-	up->wq = alloc_workqueue("softib_uplink", WQ_UNBOUND, 0);
-	if (!up->wq) {
-		ret = -ENOMEM;
-		goto err_ring;
-	}
 	ret = uplink_start(up);
 	if (ret)
-		goto err_wq;
-	return 0;
-
-err_wq:
-	destroy_workqueue(up->wq);
-err_ring:
-	uplink_ring_close(up);
+		uplink_ring_close(up);
 	return ret;
 }
 
 static void uplink_close(struct uplink *up)
 {
 	uplink_stop(up);
-	destroy_workqueue(up->wq);
 	uplink_ring_close(up);
 }
 

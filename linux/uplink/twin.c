@@ -199,7 +199,7 @@ static void uplink_ask(struct uplink_twin *twin, struct uplink_op *op, u8 type,
 	twin->busy = true;
 	spin_unlock_irq(&up->lock);
 	if (idle)
-		queue_work(up->wq, &twin->work);
+		queue_work(twin->guest->wq, &twin->work);
 }
 
 /* ---- the runner ---- */
@@ -269,19 +269,24 @@ void uplink_twin_put(struct uplink_twin *twin)
 void uplink_twin_create(struct uplink *up, const struct vmri_uplink_msg *msg)
 {
 	struct uplink_twin *twin = uplink_twin_alloc(up, msg);
-	int ret = -ENOMEM;
 
-	if (twin) {
-		ret = xa_insert(&up->twins, twin->name, twin, GFP_KERNEL);
-		if (ret)
-			uplink_twin_put(twin);
-	}
-	if (ret) {
-		uplink_answer_now(up, msg->twin, VMRI_UPLINK_MADE, ret, 0);
-		return;
-	}
+	if (!twin)
+		goto err_answer;
+	twin->guest = uplink_guest_get(up, msg->domid);
+	if (!twin->guest)
+		goto err_twin;
+	if (xa_insert(&up->twins, twin->name, twin, GFP_KERNEL))
+		goto err_guest;
 	up->nr_twins++;
 	uplink_ask(twin, &twin->create, msg->type, VMRI_UPLINK_MADE);
+	return;
+
+err_guest:
+	uplink_guest_put(up, twin->guest);
+err_twin:
+	uplink_twin_put(twin);
+err_answer:
+	uplink_answer_now(up, msg->twin, VMRI_UPLINK_MADE, -ENOMEM, 0);
 }
 
 /* VMRI_UPLINK_MODIFY. */

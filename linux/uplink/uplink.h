@@ -82,12 +82,12 @@ struct uplink {
 	u32 number;			/* that VMRI gave it */
 	int irq;
 	struct task_struct *thread;
-	struct workqueue_struct *wq;	/* the workers */
 	wait_queue_head_t wait;		/* the runner, for something to do */
 
 	/* The runner's own. */
 	struct uplink_ring ring;
 	struct xarray twins;		/* VMRI's name -> struct uplink_twin */
+	struct xarray guests;		/* domid -> struct uplink_guest */
 	unsigned int nr_twins;		/* those that are being ended, too */
 	bool closing;			/* all twins end; workers may look */
 	bool lost;			/* the NIC keeps something of it */
@@ -129,6 +129,15 @@ struct uplink_pd {
 	struct uplink_registration reg;	/* the one that is under way */
 };
 
+/* ---- guests ---- */
+
+/* One that has twins; the runner's. */
+struct uplink_guest {
+	u16 domid;
+	unsigned int twins;
+	struct workqueue_struct *wq;	/* its workers */
+};
+
 /* ---- twins ---- */
 
 /* Something for a worker to do, and then its answer. */
@@ -145,6 +154,7 @@ struct uplink_op {
 
 struct uplink_twin {
 	struct uplink *up;
+	struct uplink_guest *guest;	/* the runner's, until it has gone */
 	struct kref ref;
 	bool is_qp;
 	u32 name;			/* VMRI's */
@@ -261,6 +271,10 @@ void uplink_twin_put(struct uplink_twin *twin);
 int uplink_twin_charge(struct uplink_twin *twin, u32 kib);
 void uplink_twin_lose(struct uplink_twin *twin, int error);
 void uplink_end_twins(struct uplink *up);
+
+/* guest.c */
+struct uplink_guest *uplink_guest_get(struct uplink *up, u16 domid);
+void uplink_guest_put(struct uplink *up, struct uplink_guest *guest);
 
 /* budget.c */
 int uplink_budget_take(u16 domid, u32 kib);
