@@ -227,6 +227,21 @@ TEST(uplink_consumer_out_of_range)
     CHECK_EQ(nic_expect(nic, VMRI_UPLINK_CREATE_MR).m.twin, twin.handle);
 }
 
+/* With numbers from 1 on, of which the guest has yet to take the events. */
+static void make_twins(struct nic *nic, const struct guest_mr *mr,
+                       struct vmri_twin *twin, unsigned int n)
+{
+    unsigned int i;
+
+    for ( i = 0; i < n; i++ )
+    {
+        twin[i] = twin_of_mr(mr, 0);
+        CHECK_EQ(twin_create(mr->guest, &twin[i]), -EINPROGRESS);
+        nic_expect(nic, VMRI_UPLINK_CREATE_MR);
+        nic_made(nic, twin[i].handle, i + 1, 0);
+    }
+}
+
 /* Events that find the EQ full are told later, of twins that have gone, too. */
 TEST(uplink_events_wait_for_room)
 {
@@ -240,13 +255,7 @@ TEST(uplink_events_wait_for_room)
     nic_fabric();
     g = nic_guest(nic, 1);
     mr = mr_pages(g, 4096, 0, LAYOUT_RUN);
-    for ( i = 0; i < TWINS; i++ )
-    {
-        twin[i] = twin_of_mr(&mr, 0);
-        CHECK_EQ(twin_create(g, &twin[i]), -EINPROGRESS);
-        nic_expect(nic, VMRI_UPLINK_CREATE_MR);
-        nic_made(nic, twin[i].handle, i + 1, 0);
-    }
+    make_twins(nic, &mr, twin, TWINS);
     for ( i = 0; i < TWINS; i++ )
         CHECK_EQ(nic_event(g, VMRI_OP_twin_create, twin[i].handle), i + 1);
     for ( i = 0; i < TWINS; i++ )
@@ -276,13 +285,7 @@ TEST(uplink_event_that_nobody_wants)
     nic_fabric();
     g = nic_guest(nic, 1);
     mr = mr_pages(g, 4096, 0, LAYOUT_RUN);
-    for ( i = 0; i < TWINS; i++ )
-    {
-        twin[i] = twin_of_mr(&mr, 0);
-        CHECK_EQ(twin_create(g, &twin[i]), -EINPROGRESS);
-        nic_expect(nic, VMRI_UPLINK_CREATE_MR);
-        nic_made(nic, twin[i].handle, i + 1, 0);
-    }
+    make_twins(nic, &mr, twin, TWINS);
     CHECK_EQ(twin_destroy(g, twin[18].handle), -EINPROGRESS);
     for ( i = 0; i < TWINS; i++ )
         if ( i != 18 )
@@ -474,13 +477,7 @@ TEST(uplink_eq_goes_first)
     nic_fabric();
     g = nic_guest(nic, 1);
     mr = mr_pages(g, 4096, 0, LAYOUT_RUN);
-    for ( i = 0; i < TWINS; i++ )
-    {
-        twin[i] = twin_of_mr(&mr, 0);
-        CHECK_EQ(twin_create(g, &twin[i]), -EINPROGRESS);
-        nic_expect(nic, VMRI_UPLINK_CREATE_MR);
-        nic_made(nic, twin[i].handle, i + 1, 0);
-    }
+    make_twins(nic, &mr, twin, TWINS);
     CHECK_EQ(eq_destroy(g->eq[1]), 0);
     CHECK_EQ(twin_destroy(g, twin[0].handle), -EINPROGRESS);
     nic_gone(nic, nic_expect(nic, VMRI_UPLINK_DESTROY).m.twin);
