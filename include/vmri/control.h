@@ -216,7 +216,7 @@ struct vmri_ctl_info {
 	uint8_t reserved0;
 	uint64_t guid;
 	uint32_t group;
-	uint32_t reserved1;
+	uint32_t uplink;		/* its number; 0: none, or it has closed */
 	struct vmri_usage usage;	/* the device's share of its domain's */
 	struct vmri_counters counters;
 };
@@ -336,14 +336,15 @@ VMRI_ASSERT_SIZE(vmri_ctl_rate, 32);
 /*
  * One object of a device: the first of a kind at or after `index`, at this
  * moment.  A walk begins with index 0 and goes on with what comes back; what is
- * made or destroyed meanwhile may be missing.
+ * made or destroyed meanwhile may be missing.  GIDs are told as objects, too: those
+ * in the table of a RoCE fabric's device, or the only one that another has.
  * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: not a kind
  * of object; -ENOENT: no more.
  */
 struct vmri_ctl_dump {
 	uint32_t domid;			/* IN */
 	uint32_t dev_id;		/* IN */
-	uint32_t kind;			/* IN: VMRI_RES_*, up to MCG */
+	uint32_t kind;			/* IN: VMRI_RES_*, up to MCG, or VMRI_DUMP_GID */
 	uint32_t index;			/* IN, OUT */
 	uint32_t handle;		/* OUT, as all below */
 	uint32_t users;			/* objects that use it */
@@ -408,10 +409,15 @@ struct vmri_ctl_dump {
 			uint32_t joined;	/* as a member */
 			uint32_t qps;		/* attached, of this device */
 		} mcg;			/* handle: the MLID; users: devices */
+		struct {
+			uint8_t gid[16];	/* network order */
+		} gid;			/* handle: its index in the table */
 		uint64_t raw[9];
 	} u;
 };
 VMRI_ASSERT_SIZE(vmri_ctl_dump, 96);
+
+#define VMRI_DUMP_GID		VMRI_RES_MAX	/* none of the resources */
 
 /* What a send queue waits for. */
 #define VMRI_PARKED_NO		0

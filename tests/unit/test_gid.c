@@ -569,3 +569,48 @@ THREAD_TEST(gid_threads)
     }
     CHECK_EQ(drops(l.a) + drops(c[0].g) + drops(c[1].g), ROUNDS);
 }
+
+/* ---- dom0 ---- */
+
+static long dump_gid(struct guest *g, uint32_t index, struct vmri_ctl_dump *arg)
+{
+    *arg = (struct vmri_ctl_dump){
+        .domid = env_domid(g->domain), .dev_id = g->dev,
+        .kind = VMRI_DUMP_GID, .index = index,
+    };
+    memset(&arg->handle, 0xee, sizeof(*arg) - offsetof(typeof(*arg), handle));
+    return dom0_call(VMRI_OP_ctl_dump, arg, sizeof(*arg));
+}
+
+TEST(gid_dom0_sees_them)
+{
+    struct guest *g, *other = guest_new(2);
+    struct vmri_ctl_info info = { .domid = 2 };
+    struct vmri_ctl_dump d;
+
+    fabric_new(FABRIC);
+    g = member(1, FABRIC);
+    CHECK_EQ(gid_set(g, VMRI_MAX_GIDS - 1, ipv6(4)), 0);
+    CHECK_EQ(dump_gid(g, 0, &d), 0);
+    CHECK_EQ(d.handle, 3);
+    CHECK_EQ(d.index, 4);
+    CHECK_EQ(d.users, 0);
+    CHECK_EQ(memcmp(d.u.gid.gid, ipv4(1).raw, 16), 0);
+    CHECK_EQ(dump_gid(g, d.index, &d), 0);
+    CHECK_EQ(d.handle, VMRI_MAX_GIDS - 1);
+    CHECK_EQ(memcmp(d.u.gid.gid, ipv6(4).raw, 16), 0);
+    CHECK_EQ(dump_gid(g, d.index, &d), -ENOENT);
+    CHECK_EQ(dump_gid(g, ~0U, &d), -ENOENT);
+
+    CHECK_EQ(gid_set(g, 3, no_gid), 0);
+    CHECK_EQ(gid_set(g, VMRI_MAX_GIDS - 1, no_gid), 0);
+    CHECK_EQ(dump_gid(g, 0, &d), -ENOENT);
+
+    /* Where there are LIDs, a device has the one that its GUID makes. */
+    CHECK_EQ(dump_gid(other, 0, &d), 0);
+    CHECK_EQ(d.handle, 0);
+    CHECK_EQ(vmri_be_word(d.u.gid.gid), 0xfe80000000000000ULL);
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
+    CHECK_EQ(vmri_be_word(d.u.gid.gid + 8), info.guid);
+    CHECK_EQ(dump_gid(other, 1, &d), -ENOENT);
+}

@@ -26,6 +26,35 @@ TEST(uplink_opens_and_closes)
     CHECK_EQ(nic.uplink, 1);
 }
 
+/* Of the only device of a domain. */
+static uint32_t uplink_of(unsigned int domid)
+{
+    struct vmri_ctl_info info = { .domid = domid };
+
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), 0);
+    CHECK_EQ(info.domid, domid);
+    return info.uplink;
+}
+
+TEST(uplink_dom0_sees_which_a_device_has)
+{
+    struct nic other, *nic;
+
+    CHECK_EQ(try_nic(&other, 8, &nic_caps), 0);
+    nic = nic_new();
+    nic_guest(nic, 1);
+    CHECK_EQ(uplink_of(1), 2);
+    guest_new(2);
+    CHECK_EQ(uplink_of(2), 0);
+
+    /* Another that has its number is not the device's. */
+    CHECK_EQ(nic_close(nic), 0);
+    CHECK_EQ(uplink_of(1), 0);
+    CHECK_EQ(try_nic(nic, 8, &nic_caps), 0);
+    CHECK_EQ(nic->uplink, 2);
+    CHECK_EQ(uplink_of(1), 0);
+}
+
 TEST(uplink_there_are_so_many)
 {
     struct nic nic;

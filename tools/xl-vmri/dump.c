@@ -97,6 +97,10 @@ static const struct field mcg_fields[] = {
     FIELD(mcg, qps, NUMBER),
 };
 
+static const struct field gid_fields[] = {
+    FIELD(gid, gid, GID),
+};
+
 #define FIELDS(array) array, ARRAY_SIZE(array)
 
 static const struct kind {
@@ -114,6 +118,7 @@ static const struct kind {
     { VMRI_RES_MR, "mr", FIELDS(mr_fields) },
     { VMRI_RES_MW, "mw", FIELDS(mw_fields) },
     { VMRI_RES_MCG, "mcg", FIELDS(mcg_fields) },
+    { VMRI_DUMP_GID, "gid", FIELDS(gid_fields) },
 };
 
 /* The word for a value, or NULL when it has none. */

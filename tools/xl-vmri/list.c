@@ -20,6 +20,7 @@ void write_identity(struct writer *w, const struct vmri_ctl_info *info)
     write_number(w, "lid", info->lid);
     write_string(w, "guid", guid_text(info->guid, guid));
     write_number(w, "group", info->group);
+    write_number(w, "uplink", info->uplink);
     write_string(w, "state",
                  state_name(store_frontend_state(info->domid, info->dev_id)));
     write_bool(w, "in_use", info->in_use);

@@ -80,6 +80,7 @@ static void fill_info(struct vmri_ctl_info *info, struct vmri_dev *dev)
         .in_use = env_load(&dev->in_use),
         .guid = dev->guid,
         .group = dev->group,
+        .uplink = vmri_uplink_number(dev),
     };
 
     vmri_usage_get(dev, &info->usage);

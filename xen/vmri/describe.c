@@ -212,6 +212,28 @@ static int describe_group(struct vmri_dev *dev, struct vmri_ctl_dump *to)
     return ret;
 }
 
+/* An entry that changes meanwhile is the device's own doing. */
+static int describe_gid(struct vmri_dev *dev, struct vmri_ctl_dump *to)
+{
+    const uint32_t nr = dev->gids ? VMRI_MAX_GIDS : 1;
+
+    for ( ; to->index < nr; to->index++ )
+    {
+        if ( !dev->gids )
+        {
+            vmri_put_be(to->u.gid.gid, env_load(&dev->port.gid_prefix), 8);
+            vmri_put_be(to->u.gid.gid + 8, dev->guid, 8);
+        }
+        else if ( !vmri_gid_get(dev, to->index, to->u.gid.gid) )
+            continue;
+
+        to->handle = to->index++;
+        return 0;
+    }
+
+    return -ENOENT;
+}
+
 int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to)
 {
     struct vmri_table *t = vmri_dev_table(dev, to->kind);
@@ -222,6 +244,8 @@ int vmri_describe(struct vmri_dev *dev, struct vmri_ctl_dump *to)
 
     if ( to->kind == VMRI_RES_MCG )
         return describe_group(dev, to);
+    if ( to->kind == VMRI_DUMP_GID )
+        return describe_gid(dev, to);
     if ( is_key(to) )
         t = &dev->keys;
     else if ( !t || to->kind >= ARRAY_SIZE(describe) )

@@ -39,6 +39,13 @@ struct vmri_uplink *vmri_uplink_find(uint32_t number)
     return u->state == VMRI_UPLINK_OPEN ? u : NULL;
 }
 
+uint32_t vmri_uplink_number(const struct vmri_dev *dev)
+{
+    const struct vmri_uplink *u = dev->uplink;
+
+    return u && env_load(&u->life) == dev->uplink_life ? u - uplinks + 1 : 0;
+}
+
 /* ---- the ring; by u->lock ---- */
 
 static struct vmri_uplink_hdr *ring_hdr(const struct vmri_uplink *u)

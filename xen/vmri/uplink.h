@@ -57,6 +57,8 @@ int vmri_uplink_done(const struct vmri_ctl_uplink_done *arg);
 int vmri_uplinks_end(struct domain *d);
 /* The one with a number, if it is open.  Under vmri_control_lock. */
 struct vmri_uplink *vmri_uplink_find(uint32_t number);
+/* That of a device's; 0: it has none, or that has closed. */
+uint32_t vmri_uplink_number(const struct vmri_dev *dev);
 
 /* All below by u->lock. */
 /*

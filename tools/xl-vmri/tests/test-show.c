@@ -36,6 +36,7 @@ void test_list(void)
                        "    \"lid\": 1,\n"
                        "    \"guid\": \"0123:4567:89ab:cdef\",\n"
                        "    \"group\": 0,\n"
+                       "    \"uplink\": 0,\n"
                        "    \"state\": \"Initialising\",\n"
                        "    \"in_use\": true,\n"
                        "    \"tx_msgs\": 11,\n"
@@ -127,6 +128,8 @@ void test_dump(void)
           .u.cq = { .arm = VMRI_ARM_NEXT, .overflow = 1 } },
         { .kind = VMRI_RES_MCG, .handle = 0xc000,
           .u.mcg = { .mgid = { 0xff, 0x12, 0x40, [15] = 0xa1 }, .qps = 2 } },
+        { .kind = VMRI_DUMP_GID, .handle = 3,
+          .u.gid = { .gid = { 0xfe, 0x80, [15] = 0x12 } } },
     };
 
     reset();
@@ -144,6 +147,8 @@ void test_dump(void)
     CHECK(prints(" arm=next overflow=yes\n"));
     CHECK(prints("\n  mcg  0xc000     users=0 mgid=ff12:4000:0000:0000:0000:"
                  "0000:0000:00a1 joined=no qps=2\n"));
+    CHECK(prints("\n  gid  0x3        users=0 gid=fe80:0000:0000:0000:0000:"
+                 "0000:0000:0012\n"));
 
     CHECK(run("dump d1 0 --json") == RC_OK && prints("\"eqs\": [],"));
     CHECK(prints("\"pds\": [\n    {\n      \"handle\": 1048577,\n"
