@@ -32,7 +32,6 @@ SUITE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 set +e
 need_up
 
-read -r TYPES FLAVOUR MEMORY VCPUS <"$RUN/setup"
 export TYPES FLAVOUR MEMORY VCPUS
 D1=$(address_of d1)
 D2=$(address_of d2)
@@ -165,10 +164,15 @@ BAD_XEN='BUG|[Aa]ssertion|WARN|Xen call trace|[Pp]anic|UBSAN|Unhandled|FATAL|loc
 
 # A suite is judged by what was logged after its mark; a machine that it
 # restarted has none, and is judged by all it logged.
+declare -A XEN_MARK=()
+
 mark_logs() {
+	local host
 	MARK="softib suite $SUITE $$"
 	on_all "echo '$MARK' >/dev/kmsg"
-	XEN_MARK=$(stat -c %s "$RUN/console.log")
+	for host in $DOM0S; do
+		XEN_MARK[$host]=$(stat -c %s "$(dir_of "$host")/console.log")
+	done
 }
 
 # on_all COMMAND...: on all machines at once; what each prints is in WORK/said.HOST.
@@ -196,8 +200,9 @@ log_is_clean() {
 		}' "$WORK/said.$1"
 }
 
+# xen_is_clean DOM0: of its host.
 xen_is_clean() {
-	! tail -c "+$((XEN_MARK + 1))" "$RUN/console.log" | grep -a '(XEN)' |
+	! tail -c "+$((XEN_MARK[$1] + 1))" "$(dir_of "$1")/console.log" | grep -a '(XEN)' |
 		grep -aE -A 12 "$BAD_XEN"
 }
 
@@ -209,7 +214,9 @@ end_of_suite() {
 	for host in $HOSTS; do
 		check "no warning in the kernel log of $host" log_is_clean "$host"
 	done
-	check "no warning on Xen's console" xen_is_clean
+	for host in $DOM0S; do
+		check "no warning on the console of $host's Xen" xen_is_clean "$host"
+	done
 	rm -rf "$WORK"
 }
 

@@ -169,7 +169,8 @@ int main(void)
 	if (sethostname(name, strlen(name)))
 		die("sethostname");
 	enter_root();
-	if (strcmp(name, "dom0"))
+	/* There are two in a lab of two hosts. */
+	if (strncmp(name, "dom0", 4))
 		run_guest();
 	execl("/usr/sbin/labinit", "labinit", (char *)NULL);
 	die("/usr/sbin/labinit");

@@ -21,16 +21,25 @@ attach_devices() {
 	attach_device_to $GUESTS
 }
 
+# attach_devices_of DOM0: to the guests of one host.
+attach_devices_of() {
+	local guest
+	for guest in $GUESTS; do
+		[ "$(dom0_of "$guest")" != "$1" ] || attach_device_to "$guest"
+	done
+}
+
 # attach_device_to GUEST...: each under the GUID that belongs to the address of its
 # interface. One that is restarted keeps it, so that its peers find it again.
 attach_device_to() {
 	local guest
 	for guest in "$@"; do
-		on_host dom0 xl-vmri attach "$guest" "guid=0016:3eff:fe00:000${guest#d}" ||
-			die "xl-vmri attach $guest failed in dom0"
+		on_host "$(dom0_of "$guest")" xl-vmri attach "$guest" \
+			"guid=0016:3eff:fe00:$(printf %04x "$(number_of "$guest")")" ||
+			die "xl-vmri attach $guest failed in $(dom0_of "$guest")"
 	done
 	for guest in "$@"; do
-		wait_for "the InfiniBand device of $guest" 60 has_device "$guest"
+		wait_for "$guest" "the InfiniBand device of $guest" 60 has_device "$guest"
 		say "$guest has an InfiniBand device"
 	done
 }
@@ -47,9 +56,9 @@ lay_over() {
 }
 
 lab_reload() {
-	local guest
+	local guest host
 	need_up
-	read -r TYPES FLAVOUR MEMORY VCPUS <"$RUN/setup"
+	read_setup
 	prepare
 	if ! cmp -s "$XEN_OUT/xen" "$RUN/xen"; then
 		say "note: Xen or VMRI changed too; that takes lab down and lab up"
@@ -63,8 +72,10 @@ lab_reload() {
 	for guest in $GUESTS; do
 		unload_driver "$guest"
 	done
-	lay_over dom0 "$DOM0_OUT"
-	ssh -F "$RUN/ssh_config" dom0 -- 'cat >/lab/initrd' <"$RUN/guest.initrd"
+	for host in $DOM0S; do
+		lay_over "$host" "$DOM0_OUT"
+		ssh -F "$RUN/ssh_config" "$host" -- 'cat >/lab/initrd' <"$RUN/guest.initrd"
+	done
 	for guest in $GUESTS; do
 		lay_over "$guest" "$GUEST_OUT"
 	done
@@ -75,7 +86,7 @@ lab_reload() {
 unload_driver() {
 	local guest=$1
 	if has_softib; then
-		on_host dom0 "xl-vmri detach $guest 0" ||
+		on_host "$(dom0_of "$guest")" "xl-vmri detach $guest 0" ||
 			say "note: $guest had no device to detach"
 	fi
 	on_host "$guest" '
@@ -93,7 +104,7 @@ lab_restart_guest() {
 	*) die "there is no guest $guest, only: $GUESTS $SPARES" ;;
 	esac
 	hang_up "$guest"
-	on_host dom0 "lab-guest stop $guest && lab-guest start $guest"
+	on_host "$(dom0_of "$guest")" "lab-guest stop $guest && lab-guest start $guest"
 	wait_for_guest "$guest"
 	say "$guest is up"
 	if has_softib; then

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The running lab: QEMU with Xen, dom0 and the guests, and how to reach them.
-# All state is in $RUN; nothing is listened on but ports of 127.0.0.1.
+# The running lab: QEMU with Xen, dom0 and the guests, and how to reach them; or two
+# of these, joined by a link. All state is in $RUN; nothing is listened on but ports of
+# 127.0.0.1.
 
-HOSTS="dom0 d1 d2"
-GUESTS="d1 d2"
 # Guests that only a suite starts which needs them; there is memory for them.
 SPARES="d3 d4 d5"
 SPARE_MEMORY=256
@@ -13,8 +12,63 @@ DOM0_MEMORY=1200
 # How long the machines may take to come up, in seconds.
 BOOT_LIMIT=${LAB_BOOT_LIMIT:-300}
 
+# set_machines HOSTS: of a lab of one Xen host, or of two. HOSTS are all machines.
+set_machines() {
+	DOM0S="dom0"
+	GUESTS="d1 d2"
+	HOSTS="dom0 d1 d2"
+	if [ "$1" = 2 ]; then
+		DOM0S+=" dom0b"
+		GUESTS+=" e1 e2"
+		HOSTS+=" dom0b e1 e2"
+	fi
+}
+
+# Reads what the lab that is up is like.
+read_setup() {
+	read -r TYPES FLAVOUR MEMORY VCPUS XENS <"$RUN/setup"
+	set_machines "$XENS"
+}
+
+if [ -e "$RUN/setup" ]; then
+	read_setup
+else
+	set_machines 1
+fi
+
+# The lab is there as long as its first host is; the second ends with it.
 is_up() {
-	[ -s "$RUN/keeper.pid" ] && kill -0 "$(cat "$RUN/keeper.pid")" 2>/dev/null
+	host_is_up dom0
+}
+
+host_is_up() {
+	local pid
+	pid=$(dir_of "$1")/keeper.pid
+	[ -s "$pid" ] && kill -0 "$(cat "$pid")" 2>/dev/null
+}
+
+# dir_of DOM0: where the state of a host is.
+dir_of() {
+	case $1 in
+	dom0) echo "$RUN" ;;
+	*) echo "$RUN/$1" ;;
+	esac
+}
+
+# dom0_of MACHINE: that of its host.
+dom0_of() {
+	case $1 in
+	dom0b | e*) echo dom0b ;;
+	*) echo dom0 ;;
+	esac
+}
+
+# machines_of DOM0: what may run on its host.
+machines_of() {
+	local machine
+	for machine in $HOSTS $SPARES; do
+		[ "$(dom0_of "$machine")" != "$1" ] || echo "$machine"
+	done
 }
 
 need_up() {
@@ -26,17 +80,32 @@ address_of() {
 	*" $1 "*) ;;
 	*) die "there is no host $1, only: $HOSTS, and on demand: $SPARES" ;;
 	esac
+	echo "10.0.2.$((15 + $(number_of "$1")))"
+}
+
+# What tells a machine from all others, in its addresses.
+number_of() {
 	case $1 in
-	dom0) echo 10.0.2.15 ;;
-	*) echo "10.0.2.$((15 + ${1#d}))" ;;
+	dom0) echo 0 ;;
+	d*[0-9]) echo "${1#d}" ;;
+	dom0b) echo 10 ;;
+	e*) echo $((10 + ${1#e})) ;;
+	esac
+}
+
+# link_address DOM0: its host's on the link between the two.
+link_address() {
+	case $1 in
+	dom0) echo 192.0.2.1 ;;
+	dom0b) echo 192.0.2.2 ;;
 	esac
 }
 
 # type_of GUEST TYPES: the guest's word in a list such as "pv,pvh".
 type_of() {
 	case $1 in
-	d1) echo "${2%%,*}" ;;
-	d2) echo "${2#*,}" ;;
+	[de]1) echo "${2%%,*}" ;;
+	[de]2) echo "${2#*,}" ;;
 	*) echo pv ;;
 	esac
 }
@@ -57,6 +126,11 @@ kernel_words() {
 		"LAB_NAME=$1 LAB_IP=$(address_of "$1") LAB_DISK=$2"
 }
 
+# mac_of MACHINE N: of its Nth interface.
+mac_of() {
+	printf '00:16:3e:00:%02x:%02x' "$2" "$(number_of "$1")"
+}
+
 # guest_config GUEST TYPE MEMORY VCPUS: what xl is told of it.
 guest_config() {
 	echo "name=\"$1\""
@@ -71,7 +145,7 @@ guest_config() {
 	echo 'ramdisk="/lab/initrd"'
 	echo "extra=\"$(kernel_words "$1" /dev/xvda)\""
 	echo 'disk=["vdev=xvda,access=r,script=block-lab,target=/dev/vdb"]'
-	echo "vif=[\"script=vif-lab,bridge=xenbr0,mac=00:16:3e:00:00:0${1#d}\"]"
+	echo "vif=[\"script=vif-lab,bridge=xenbr0,mac=$(mac_of "$1" 0)\"]"
 	echo 'on_crash="preserve"'
 	echo 'on_reboot="restart"'
 }
@@ -81,8 +155,7 @@ guest_config() {
 make_initrds() {
 	local types=$1 memory=$2 vcpus=$3 guest lay=$RUN/lay
 	rm -rf "$lay"
-	mkdir -p "$lay/guest/files" "$lay/dom0/files/lab/started" \
-		"$lay/dom0/files/lab/spare"
+	mkdir -p "$lay/guest/files" "$lay/dom0/files/lab/guests"
 	cp -a "$GUEST_OUT/." "$lay/guest/files/"
 	lay_files guest "$lay/guest/files"
 	pack "$lay/guest" "$lay/guest.cpio"
@@ -90,11 +163,11 @@ make_initrds() {
 	cp "$lay/dom0/files/lab/initrd" "$RUN/guest.initrd"
 	for guest in $GUESTS; do
 		guest_config "$guest" "$(type_of "$guest" "$types")" "$memory" "$vcpus" \
-			>"$lay/dom0/files/lab/started/$guest.cfg"
+			>"$lay/dom0/files/lab/guests/$guest.cfg"
 	done
 	for guest in $SPARES; do
 		guest_config "$guest" "$(type_of "$guest" "$types")" "$SPARE_MEMORY" 1 \
-			>"$lay/dom0/files/lab/spare/$guest.cfg"
+			>"$lay/dom0/files/lab/guests/$guest.cfg"
 	done
 	cp -a "$DOM0_OUT/." "$lay/dom0/files/"
 	lay_files dom0 "$lay/dom0/files"
@@ -107,12 +180,13 @@ make_initrds() {
 write_ssh_config() {
 	local host port
 	local -a ports
+	# shellcheck disable=SC2086 # one port each
 	read -r -a ports < <(python3 -c '
-import socket
-held = [socket.socket() for _ in range(6)]
+import socket, sys
+held = [socket.socket() for _ in sys.argv[1:]]
 for s in held:
     s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in held])')
+print(*[s.getsockname()[1] for s in held])' $HOSTS $SPARES)
 	{
 		for host in $HOSTS $SPARES; do
 			port=${ports[0]}
@@ -156,13 +230,25 @@ find_qemu() {
 	fi
 }
 
+# start_qemu DOM0 FLAVOUR MEMORY: a host.
 start_qemu() {
-	local flavour=$1 memory=$2 host forwards= xen_words="vmri=1" dom0_words
-	local -a accel
+	local host=$1 flavour=$2 memory=$3 dir machine forwards='' guests=''
+	local xen_words="vmri=1" dom0_words guests_memory=0
+	local -a accel link=()
+	dir=$(dir_of "$host")
 	find_qemu
 	[ "$flavour" != silo ] || xen_words+=" xsm=silo"
-	for host in $HOSTS $SPARES; do
-		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$host")-$(address_of "$host"):22"
+	for machine in $(machines_of "$host"); do
+		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$machine")-$(address_of "$machine"):22"
+		case " $GUESTS " in
+		*" $machine "*)
+			guests+=,$machine
+			guests_memory=$((guests_memory + memory))
+			;;
+		esac
+		case " $SPARES " in
+		*" $machine "*) guests_memory=$((guests_memory + SPARE_MEMORY)) ;;
+		esac
 	done
 	if grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ]; then
 		accel=(-accel kvm -cpu host)
@@ -172,62 +258,105 @@ start_qemu() {
 		# Memory is fresh, and nobody speculates.
 		xen_words+=" bootscrub=0 spec-ctrl=no"
 	fi
-	dom0_words=$(kernel_words dom0 /dev/vda)
-	mkdir -p "$CACHE/tmp"
+	dom0_words="$(kernel_words "$host" /dev/vda) LAB_GUESTS=${guests#,}"
+	if [ "$XENS" = 2 ]; then
+		dom0_words+=" LAB_LINK=$(link_address "$host")"
+		link_to_other "$host"
+	fi
+	mkdir -p "$CACHE/tmp" "$dir"
 	# A comma in the words of a module is written twice.
-	setsid "$LAB_LIB/keeper.sh" "$QEMU_ROOT" "$CACHE:$CACHE" "$RUN:$RUN" -- \
-		setpriv --pdeathsig KILL -- \
-		env TMPDIR="$CACHE/tmp" qemu-system-x86_64 \
-		"${accel[@]}" -smp 2 \
-		-m "$((DOM0_MEMORY + 2 * memory + 3 * SPARE_MEMORY + 400))M" \
-		-name "softib-lab-$LAB_NAME" -display none -no-reboot -nodefaults \
-		-serial "file:$RUN/console.log" \
-		-qmp "unix:$RUN/qmp,server=on,wait=off" \
-		-kernel "$RUN/xen" \
-		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot $xen_words" \
-		-initrd "$DOM0_IMG/vmlinux ${dom0_words//,/,,},$RUN/dom0.initrd" \
-		-drive "file=$DOM0_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
-		-drive "file=$GUEST_IMG/disk.img,if=virtio,format=raw,snapshot=on" \
-		-netdev "user,id=n0,restrict=on$forwards" \
-		-device virtio-net-pci,netdev=n0 \
-		</dev/null >"$RUN/qemu.log" 2>&1 9>&- &
-	echo $! >"$RUN/keeper.pid"
+	local -a command=(
+		"$LAB_LIB/keeper.sh" "$QEMU_ROOT" "$CACHE:$CACHE" "$RUN:$RUN" --
+		setpriv --pdeathsig KILL --
+		env "TMPDIR=$CACHE/tmp" qemu-system-x86_64
+		"${accel[@]}" -smp 2 -m "$((DOM0_MEMORY + guests_memory + 400))M"
+		-name "softib-lab-$LAB_NAME" -display none -no-reboot -nodefaults
+		-serial "file:$dir/console.log"
+		-qmp "unix:$dir/qmp,server=on,wait=off"
+		-kernel "$RUN/xen"
+		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot $xen_words"
+		-initrd "$DOM0_IMG/vmlinux ${dom0_words//,/,,},$RUN/dom0.initrd"
+		-drive "file=$DOM0_IMG/disk.img,if=virtio,format=raw,snapshot=on"
+		-drive "file=$GUEST_IMG/disk.img,if=virtio,format=raw,snapshot=on"
+		-netdev "user,id=n0,restrict=on$forwards"
+		-device "virtio-net-pci,netdev=n0,mac=$(mac_of "$host" 0)"
+		${link[@]+"${link[@]}"}
+	)
+	printf '%q ' "${command[@]}" >"$dir/command"
+	start_host "$host"
 	echo "$flavour" >"$RUN/flavour"
+}
+
+# link_to_other DOM0: adds to the words for QEMU the network interface that the two
+# hosts are joined by. Its frames go through sockets in $RUN; jumbo ones, so that RoCE
+# has its packets of 4096 bytes and the guests' frames fit into VXLAN's.
+link_to_other() {
+	local other=dom0
+	[ "$1" != dom0 ] || other=dom0b
+	link=(
+		-netdev "dgram,id=n1,local.type=unix,local.path=$RUN/link.$1,remote.type=unix,remote.path=$RUN/link.$other"
+		-device "virtio-net-pci,netdev=n1,host_mtu=9000,mac=$(mac_of "$1" 1)"
+	)
+}
+
+# start_host DOM0: as it was started before, too. The second host's keeper has the
+# first's for its owner.
+start_host() {
+	local dir
+	local -a command
+	dir=$(dir_of "$1")
+	eval "command=($(cat "$dir/command"))"
+	rm -f "$dir/console.log"
+	[ "$1" = dom0 ] || own "$dir" "$(cat "$RUN/keeper.pid")"
+	SOFTIB_LAB=$LAB_NAME${dir#"$RUN"} setsid "${command[@]}" \
+		</dev/null >"$dir/qemu.log" 2>&1 9>&- &
+	echo $! >"$dir/keeper.pid"
+}
+
+# own FOLDER PID...: the host whose state is there ends when one of these processes does.
+own() {
+	local dir=$1 pid
+	shift
+	for pid in "$@"; do
+		echo "$pid $(start_time "$pid")"
+	done >"$dir/owner.new"
+	mv "$dir/owner.new" "$dir/owner"
 }
 
 # own_lab PID...: the lab ends when one of these processes does.
 own_lab() {
-	local pid
-	for pid in "$@"; do
-		echo "$pid $(start_time "$pid")"
-	done >"$RUN/owner.new"
-	mv "$RUN/owner.new" "$RUN/owner"
+	own "$RUN" "$@"
 }
 
-# Waits for what a command finds, or for the end of QEMU or of the limit.
+# wait_for MACHINE WHAT LIMIT COMMAND...: waits for what a command finds, or for the end
+# of the machine's host or of the limit.
 wait_for() {
-	local what=$1 limit=$2 started
-	shift 2
+	local host what=$2 limit=$3 started dir
+	host=$(dom0_of "$1")
+	dir=$(dir_of "$host")
+	shift 3
 	started=$(date +%s)
 	until "$@"; do
-		if ! is_up; then
-			tail -n 5 "$RUN/qemu.log" >&2
-			show_console_end
+		if ! host_is_up "$host"; then
+			tail -n 5 "$dir/qemu.log" >&2
+			show_console_end "$host"
 			die "QEMU ended while waiting for $what"
 		fi
 		if [ $(($(date +%s) - started)) -gt "$limit" ]; then
-			show_console_end
-			die "$what did not happen in $limit s; see $RUN/console.log"
+			show_console_end "$host"
+			die "$what did not happen in $limit s; see $dir/console.log"
 		fi
 		sleep 0.3
 	done
 }
 
 show_console_end() {
-	local guest
-	show_end "$RUN/console.log" tail -n 15 "$RUN/console.log"
+	local guest dir
+	dir=$(dir_of "$1")
+	show_end "$dir/console.log" tail -n 15 "$dir/console.log"
 	for guest in $GUESTS; do
-		show_end "the console of $guest" timeout 10 ssh -F "$RUN/ssh_config" dom0 -- \
+		[ "$(dom0_of "$guest")" = "$1" ] || continue
+		show_end "the console of $guest" timeout 10 ssh -F "$RUN/ssh_config" "$1" -- \
 			tail -n 8 "/var/log/xen/console/guest-$guest.log"
 	done
 }
@@ -239,14 +368,21 @@ show_end() {
 	printf -- '---\n' >&2
 }
 
+# console_has TEXT [DOM0]
 console_has() {
-	grep -qa "$1" "$RUN/console.log" 2>/dev/null
+	grep -qa "$1" "$(dir_of "${2:-dom0}")/console.log" 2>/dev/null
+}
+
+wait_for_dom0() {
+	wait_for "$1" "$1's start" "$BOOT_LIMIT" console_has "labinit: dom0 is up" "$1"
+	wait_for "$1" "$1's sshd" "$BOOT_LIMIT" answers "$1"
 }
 
 # A connection to a guest that does not listen yet would hang for seconds.
 wait_for_guest() {
-	wait_for "the start of $1" "$BOOT_LIMIT" on_host dom0 "lab-guest wait $1 20"
-	wait_for "the sshd of $1" "$BOOT_LIMIT" answers "$1"
+	wait_for "$1" "the start of $1" "$BOOT_LIMIT" \
+		on_host "$(dom0_of "$1")" "lab-guest wait $1 20"
+	wait_for "$1" "the sshd of $1" "$BOOT_LIMIT" answers "$1"
 }
 
 answers() {
@@ -268,12 +404,20 @@ hang_up() {
 }
 
 stop_lab() {
-	local host keeper tries=100
-	for host in $HOSTS $SPARES; do
-		hang_up "$host"
+	local host
+	for host in $DOM0S; do
+		stop_host "$host"
 	done
-	if is_up; then
-		keeper=$(cat "$RUN/keeper.pid")
+}
+
+# stop_host DOM0: ends it, if it is there.
+stop_host() {
+	local machine keeper tries=100
+	for machine in $(machines_of "$1"); do
+		hang_up "$machine"
+	done
+	if host_is_up "$1"; then
+		keeper=$(cat "$(dir_of "$1")/keeper.pid")
 		kill -TERM "$keeper" 2>/dev/null || true
 		while kill -0 "$keeper" 2>/dev/null; do
 			tries=$((tries - 1))
