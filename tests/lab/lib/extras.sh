@@ -15,11 +15,20 @@ root_of_extras() {
 	esac
 }
 
+# packages_of_extras SET: the root whose Debian has its packages.
+packages_of_extras() {
+	case $1 in
+	udapl) echo "$DOM0" ;;
+	*) root_of_extras "$1" ;;
+	esac
+}
+
 # sources_of SET: what beside packages a set is made of.
 sources_of() {
 	echo "$LAB_DIR/roots/extras-$1.list" "$LAB_LIB/extras.sh"
 	case $1 in
 	mpi) echo "$LAB_DIR/progs-mpi" "$TREE/packaging/openmpi" ;;
+	udapl) echo "$TREE/packaging/dapl" ;;
 	esac
 }
 
@@ -29,7 +38,7 @@ extras_of() {
 	[ -e "$list" ] || die "there is no set of extras $set, only: $(extra_sets)"
 	# shellcheck disable=SC2046 # paths without odd characters
 	EXTRAS=$CACHE/out/extras-$set-$(key_of $(sources_of "$set") -- \
-		"$(basename "$(root_of_extras "$set")") $RDMA_CORE_SHA256")
+		"$(basename "$(packages_of_extras "$set")") $RDMA_CORE_SHA256")
 	if [ ! -e "$EXTRAS" ]; then
 		say "getting the extras \"$set\""
 		logged "extras-$set" collect_extras "$set" "$list" "$EXTRAS"
@@ -53,7 +62,7 @@ collect_extras() {
 	rm -rf "$out.new"
 	mkdir -p "$out.new"
 	# shellcheck disable=SC2086 # a list of packages
-	retry in_root "$root" "$out.new:/mnt" -- sh -ec '
+	retry in_root "$(packages_of_extras "$set")" "$out.new:/mnt" -- sh -ec '
 		mkdir -p /tmp/lists/partial /tmp/debs
 		cd /tmp/debs
 		apt_get() {
@@ -114,6 +123,11 @@ build_mpi_programs() {
 # Without what is for another way to tell nfsd than the suite has.
 finish_storage() {
 	rm -f "$1"/usr/sbin/{nfsdctl,nfsdclddb,nfsdclnts,nfsiostat,mountstats}
+}
+
+# Our dat.conf in place of the packages'.
+finish_udapl() {
+	install -D -m 644 "$TREE/packaging/dapl/dat.conf" "$1/etc/dat.conf"
 }
 
 # check_libraries ROOT FOLDER: nothing that the programs are linked with is missing.
