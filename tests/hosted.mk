@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What tests/unit and tests/model have in common: the hypervisor's service
+# What tests/unit, tests/model and tests/fuzz have in common: the hypervisor's service
 # compiled in user space, against a fake machine, once for each kind of run:
 #
 #   plain   fast
@@ -22,13 +22,12 @@ machine := $(notdir $(wildcard $(unit)/env_*.c)) world.c guest.c failed.c
 tests := $(notdir $(wildcard $(unit)/test_*.c))
 include $(top)/tests/agents.mk
 model_sources := $(vmri) $(machine) $(notdir $(wildcard $(model)/*.c))
-unit_base := $(vmri) $(machine) harness.c guest_qp.c guest_srq.c \
-	$(agent_sources:%=agents/%)
+unit_base := $(vmri) $(machine) harness.c guest_qp.c guest_srq.c
 
 # Where no thread is made there is nothing for TSan to see.
 threaded := $(notdir $(shell grep -l '^THREAD_TEST' $(tests:%=$(unit)/%)))
-asan_tests := $(tests)
-gcov_tests := $(tests)
+asan_tests := $(agent_sources:%=agents/%) $(tests)
+gcov_tests := $(asan_tests)
 tsan_tests := $(threaded)
 
 # Build on all CPUs, unless told how.
@@ -63,7 +62,7 @@ $(OUT)/$(1)/agents/%.o: %.c $(top)/tests/agents.mk $(agent_headers)
 
 $(OUT)/$(1)/%.o: %.c $(top)/tests/hosted.mk
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) $$($(1)_flags) $$(less) -c $$< -o $$@
+	$$(CC) $$(CFLAGS) $$($(1)_flags) $$(own) -c $$< -o $$@
 
 $(OUT)/$(1)/unit: $(patsubst %.c,$(OUT)/$(1)/%.o,$(unit_base) $($(1)_tests))
 	$$(CC) $$(CFLAGS) $$($(1)_flags) $$^ -o $$@
@@ -75,5 +74,14 @@ $(OUT)/$(1)/model: $(patsubst %.c,$(OUT)/$(1)/%.o,$(model_sources))
 endef
 $(foreach v,plain asan tsan gcov,$(eval $(call kind,$(v))))
 
-# Tests take longer to optimise than to run.
-$(tests:%.c=$(OUT)/asan/%.o): less := -O0
+# Fuzzing has the same objects, with an eye on what they read of guests. Its macro
+# shadows itself.
+race := -include $(top)/tests/fuzz/race.h
+$(vmri:%.c=$(OUT)/asan/%.o): own := $(race) -Wno-shadow
+
+# What tests is not what is tested, and takes longer to optimise than to run.
+tests_objects := $(tests:%.c=%.o) $(patsubst $(model)/%.c,%.o,$(wildcard $(model)/*.c))
+$(addprefix $(OUT)/asan/,$(tests_objects)): own := -O0 -fno-sanitize=undefined
+$(addprefix $(OUT)/tsan/,$(tests_objects)): own := -O0
+$(addprefix $(OUT)/asan/,$(machine:%.c=%.o) harness.o guest_qp.o guest_srq.o): \
+	own := -fno-sanitize=undefined

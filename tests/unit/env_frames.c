@@ -22,6 +22,7 @@
 
 struct frame {
     struct domain *owner;       /* NULL: free */
+    uint32_t at;                /* its page of memfd, never the first */
     enum env_page_kind kind;
     uint32_t refs;
     uint32_t writable;          /* of them */
@@ -38,7 +39,11 @@ static struct frame frames[FRAMES];
 static uint32_t next_frame;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;   /* of frames */
 static int memfd = -1;
-static uint8_t *direct;         /* all frames, one after the other */
+/*
+ * All frames, one after the other, but shown only while mappings cover runs of
+ * them: frames of scattered pages are shown one by one, which takes long.
+ */
+static uint8_t *direct;
 static bool one_frame;
 
 static struct env_hook map_hook;
@@ -50,7 +55,7 @@ static __thread struct mapping maps[MAX_MAPS];
  */
 static __thread uint8_t *windows;
 static __thread struct {
-    uint64_t frame;             /* 0: none yet */
+    uint32_t page;              /* of memfd; 0: none yet */
     bool open;
 } seen[WINDOWS];
 static __thread uint64_t written[MAX_WRITTEN];
@@ -73,10 +78,28 @@ static void *reserve(size_t bytes)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-static void show(void *at, uint32_t index, size_t nr)
+/* Pages of memfd. */
+static void show(void *at, uint32_t page, size_t nr)
 {
     must_mmap(at, nr * PAGE_SIZE, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED, memfd, (off_t)index * PAGE_SIZE);
+              MAP_SHARED | MAP_FIXED, memfd, (off_t)page * PAGE_SIZE);
+}
+
+/* Those of domains.  What lies one after the other in memfd, too, at once. */
+static void show_direct(uint32_t first, uint32_t end)
+{
+    uint32_t nr;
+
+    for ( ; first < end; first += nr )
+    {
+        nr = 1;
+        if ( !frames[first].owner )
+            continue;
+        while ( first + nr < end &&
+                frames[first + nr].at == frames[first].at + nr )
+            nr++;
+        show(direct + first * PAGE_SIZE, frames[first].at, nr);
+    }
 }
 
 /*
@@ -116,7 +139,6 @@ void env_frames_begin(void)
     }
     if ( ftruncate(memfd, 0) || ftruncate(memfd, (off_t)bytes) )
         env_panic("cannot size the machine's memory");
-    show(direct, 0, FRAMES);
 
     /* Those that the last test has used. */
     memset(frames, 0, next_frame * sizeof(frames[0]));
@@ -162,6 +184,8 @@ void env_frames_returned(void)
 void env_test_one_frame(bool on)
 {
     one_frame = on;
+    if ( !on )
+        show_direct(0, next_frame);
 }
 
 /* ---- a domain's pages ---- */
@@ -211,12 +235,12 @@ static uint64_t give_pages(struct domain *d, unsigned int nr, uint32_t first,
 
         frames[frame].owner = d;
         frames[frame].kind = ENV_RAM;
+        frames[frame].at = first + i;
         d->p2m[index + i] = frame;
-        if ( scattered )
-            show(d->mem + (index + i) * PAGE_SIZE, frame, 1);
     }
-    if ( !scattered )
-        show(d->mem + index * PAGE_SIZE, first, nr);
+    show(d->mem + index * PAGE_SIZE, first, nr);
+    if ( !one_frame )
+        show_direct(first, first + nr);
 
     next_frame = first + nr;
     env_store_release(&d->next_gfn, index + nr);
@@ -391,7 +415,8 @@ void env_test_on_map(unsigned int nth, void (*fn)(void *), void *data)
 /* A closed window that shows the frame. */
 static void *window_open(env_frame_t frame)
 {
-    unsigned int i = frame % WINDOWS;
+    uint32_t at = frames[frame - FRAME_BASE].at;
+    unsigned int i = at % WINDOWS;
     uint8_t *page;
 
     if ( !windows )
@@ -404,9 +429,9 @@ static void *window_open(env_frame_t frame)
 
     page = windows + i * WINDOW;
     permit(page, true);
-    if ( seen[i].frame != frame )
-        show(page, (uint32_t)(frame - FRAME_BASE), 1);
-    seen[i].frame = frame;
+    if ( seen[i].page != at )
+        show(page, at, 1);
+    seen[i].page = at;
     seen[i].open = true;
 
     return page;
@@ -479,7 +504,7 @@ void *env_map_ring(env_frame_t frame)
 
     /* A page on either side, so that no access crosses into a neighbour. */
     p = reserve(3 * PAGE_SIZE);
-    show(p + PAGE_SIZE, (uint32_t)(frame - FRAME_BASE), 1);
+    show(p + PAGE_SIZE, frames[frame - FRAME_BASE].at, 1);
     env_add(&env_stats.rings, 1);
     return p + PAGE_SIZE;
 }
