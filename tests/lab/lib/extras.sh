@@ -130,6 +130,12 @@ finish_udapl() {
 	install -D -m 644 "$TREE/packaging/dapl/dat.conf" "$1/etc/dat.conf"
 }
 
+# A library is where it was before /lib was merged into /usr/lib.
+finish_dom0-wire() {
+	cp -a "$1/lib/." "$1/usr/lib/"
+	rm -rf "${1:?}/lib"
+}
+
 # check_libraries ROOT FOLDER: nothing that the programs are linked with is missing.
 check_libraries() {
 	in_root "$1" "$2:/mnt" -- sh -ec '

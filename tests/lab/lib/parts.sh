@@ -71,7 +71,8 @@ build_tool() {
 		mkdir -p /tmp/tool
 		nice make -j"$jobs" -C "$tree/tools/xl-vmri" OUT=/tmp/tool
 		install -D -m 755 /tmp/tool/xl-vmri "$out/usr/sbin/xl-vmri"
-		install -m 755 "$tree/tools/xl-vmri/vmri-trace" "$out/usr/sbin/"
+		install -m 755 "$tree/tools/xl-vmri/vmri-bridge" "$tree/tools/xl-vmri/vmri-trace" \
+			"$out/usr/sbin/"
 	fi
 }
 
