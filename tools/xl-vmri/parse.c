@@ -250,45 +250,6 @@ bool parse_amount(const char *what, const char *text, uint64_t max,
     return true;
 }
 
-/* VMRI_RES_* by the first `length` characters of its name, or VMRI_RES_NR. */
-static unsigned int find_resource(const char *name, size_t length)
-{
-    unsigned int what;
-
-    for (what = 0; what < VMRI_RES_NR; what++)
-        if (strlen(resource_names[what]) == length &&
-            !strncmp(resource_names[what], name, length))
-            break;
-    return what;
-}
-
-bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits)
-{
-    int i;
-
-    for (i = 0; i < argc; i++) {
-        const char *equals = strchr(argv[i], '=');
-        unsigned int what = VMRI_RES_NR;
-
-        if (equals)
-            what = find_resource(argv[i], equals - argv[i]);
-        if (what == VMRI_RES_NR) {
-            report("\"%s\" is not NAME=VALUE with the name of a limit",
-                   argv[i]);
-            return false;
-        }
-        if (limits->mask & 1U << what) {
-            report("%s is given twice", resource_names[what]);
-            return false;
-        }
-        if (!parse_amount(resource_names[what], equals + 1, VMRI_LIMIT_MAX,
-                          &limits->limit.n[what]))
-            return false;
-        limits->mask |= 1U << what;
-    }
-    return true;
-}
-
 bool parse_delay(const char *text, double *seconds)
 {
     if (has_only(text, DEC_DIGITS ".")) {

@@ -2,144 +2,10 @@
 /*
  * rule: who may talk to whom on a fabric.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "xl-vmri.h"
-
-#define GROUP_MAX 0xffffffffU
-
-static const char *const directions[] = {
-    [VMRI_RULE_INGRESS] = "ingress",
-    [VMRI_RULE_EGRESS] = "egress",
-};
-
-/* "fe80::/64", "192.0.2.1": an IPv4 address is that of a mapped GID. */
-static bool parse_prefix(const char *text, struct vmri_ctl_rule *rule)
-{
-    char address[INET6_ADDRSTRLEN + 1];
-    size_t length = strcspn(text, "/");
-    const char *slash = text + length;
-    uint64_t bits;
-    int most = -1;
-    unsigned int i;
-
-    if (length < sizeof(address)) {
-        memcpy(address, text, length);
-        address[length] = '\0';
-        most = parse_address(address, rule->prefix);
-    }
-    if (most < 0) {
-        report("remote: \"%s\" is not an address with or without /LENGTH",
-               text);
-        return false;
-    }
-    bits = most;
-    if (*slash && !parse_number("remote: length", slash + 1, 0, most, &bits))
-        return false;
-    rule->bits = bits + 128 - most;
-    for (i = rule->bits; i < 128; i++)
-        if (rule->prefix[i / 8] & 0x80 >> i % 8) {
-            report("remote: %s has bits beyond its length", text);
-            return false;
-        }
-    return true;
-}
-
-static bool parse_group(const char *what, const char *text, uint32_t *group)
-{
-    uint64_t value;
-
-    if (!parse_number(what, text, 1, GROUP_MAX, &value))
-        return false;
-    *group = value;
-    return true;
-}
-
-static bool parse_protocol(const char *text, uint8_t *protocol)
-{
-    static const char *const names[] = {
-        [VMRI_RULE_ANY] = "any",
-        [VMRI_RULE_IB] = "ib",
-        [VMRI_RULE_ROCE] = "roce",
-    };
-
-    for (*protocol = 0; *protocol < ARRAY_SIZE(names); ++*protocol)
-        if (!strcmp(text, names[*protocol]))
-            return true;
-    report("proto: \"%s\" is not one of any, ib, roce", text);
-    return false;
-}
-
-/* The words of a new rule. */
-static bool parse_rule(int argc, char **argv, struct vmri_ctl_rule *rule)
-{
-    enum { GROUP, REMOTE, REMOTE_GROUP, PROTO };
-    static const char *const keys[] = {
-        [GROUP] = "group=",
-        [REMOTE] = "remote=",
-        [REMOTE_GROUP] = "remote-group=",
-        [PROTO] = "proto=",
-    };
-    bool seen[ARRAY_SIZE(keys)] = { false };
-    int i;
-
-    for (i = 0; i < argc; i++) {
-        const char *value = strchr(argv[i], '=');
-        bool ok = false;
-        unsigned int k;
-
-        for (k = 0; k < ARRAY_SIZE(keys); k++)
-            if (!strncmp(argv[i], keys[k], strlen(keys[k])))
-                break;
-        if (k == ARRAY_SIZE(keys)) {
-            report("\"%s\" is not one of group=N, remote=PREFIX, "
-                   "remote-group=N, proto=P", argv[i]);
-            return false;
-        }
-        if (seen[k]) {
-            report("%.*s is given twice", (int)strlen(keys[k]) - 1, keys[k]);
-            return false;
-        }
-        seen[k] = true;
-        value++;
-        if (k == GROUP)
-            ok = parse_group("group", value, &rule->group);
-        else if (k == REMOTE)
-            ok = parse_prefix(value, rule);
-        else if (k == REMOTE_GROUP)
-            ok = parse_group("remote-group", value, &rule->remote_group);
-        else
-            ok = parse_protocol(value, &rule->protocol);
-        if (!ok)
-            return false;
-    }
-    return true;
-}
-
-/* "fe80::/64", "192.0.2.0/24", "any" */
-static const char *prefix_text(const struct vmri_ctl_rule *rule)
-{
-    static char text[INET6_ADDRSTRLEN + 8];
-    struct in6_addr a;
-    unsigned int bits = rule->bits;
-    size_t length;
-
-    if (!bits)
-        return "any";
-    memcpy(&a, rule->prefix, sizeof(a));
-    if (bits >= V4_MAPPED_BITS && IN6_IS_ADDR_V4MAPPED(&a)) {
-        inet_ntop(AF_INET, rule->prefix + V4_MAPPED_BITS / 8, text, sizeof(text));
-        bits -= V4_MAPPED_BITS;
-    } else {
-        inet_ntop(AF_INET6, rule->prefix, text, sizeof(text));
-    }
-    length = strlen(text);
-    snprintf(text + length, sizeof(text) - length, "/%u", bits);
-    return text;
-}
 
 static void show_rule(struct writer *w, const struct vmri_ctl_rule *rule)
 {
@@ -149,9 +15,9 @@ static void show_rule(struct writer *w, const struct vmri_ctl_rule *rule)
         writer_open(w, NULL, '{');
         write_number(w, "fabric", rule->fabric);
         write_number(w, "rule", rule->rule);
-        write_string(w, "direction", directions[rule->direction]);
+        write_string(w, "direction", rule_directions[rule->direction]);
         write_number(w, "group", rule->group);
-        write_string(w, "remote", prefix_text(rule));
+        write_string(w, "remote", rule_prefix_text(rule));
         write_number(w, "remote_group", rule->remote_group);
         writer_close(w, '}');
         return;
@@ -161,7 +27,7 @@ static void show_rule(struct writer *w, const struct vmri_ctl_rule *rule)
     if (rule->remote_group)
         snprintf(remote, sizeof(remote), "%u", rule->remote_group);
     printf("%8u %4u %-7s %10s %-43s %12s\n", rule->fabric, rule->rule,
-           directions[rule->direction], group, prefix_text(rule), remote);
+           rule_directions[rule->direction], group, rule_prefix_text(rule), remote);
 }
 
 static int report_rule(const char *what, const struct vmri_ctl_fabric *f,
@@ -181,16 +47,11 @@ static int report_rule(const char *what, const struct vmri_ctl_fabric *f,
 static int add(const struct options *opt, struct vmri_ctl_fabric *f, int argc,
                char **argv)
 {
-    struct vmri_ctl_rule rule = { 0 };
+    struct vmri_ctl_rule rule;
     struct writer w = { .json = opt->json };
     int rc;
 
-    if (!argc || (strcmp(argv[0], "ingress") && strcmp(argv[0], "egress"))) {
-        report("a rule begins with ingress or egress");
-        return RC_USAGE;
-    }
-    rule.direction = *argv[0] == 'e' ? VMRI_RULE_EGRESS : VMRI_RULE_INGRESS;
-    if (!parse_rule(argc - 1, argv + 1, &rule))
+    if (!parse_rule(argc, argv, &rule))
         return RC_USAGE;
     if (!session_open() || !find_fabric(f))
         return RC_FAILURE;

@@ -79,6 +79,17 @@ int cmd_stats(const struct options *opt, int argc, char **argv);
 int cmd_top(const struct options *opt, int argc, char **argv);
 int cmd_dump(const struct options *opt, int argc, char **argv);
 
+/* hypervisor.c */
+
+/*
+ * Have call.c work: *version is zero when this hypervisor has no VMRI.  Reports and
+ * returns false when nothing can be asked, or VMRI is another one than this is for.
+ */
+bool hypervisor_open(struct vmri_version *version);
+
+/* What an error of call.c or store.c (a negative errno) means. */
+const char *error_text(int rc);
+
 /* session.c */
 
 /*
@@ -90,9 +101,6 @@ void session_close(void);
 
 /* The same, but VMRI may be missing: *version is zero then. */
 bool session_open_any(struct vmri_version *version);
-
-/* What an error of call.c or store.c (a negative errno) means. */
-const char *error_text(int rc);
 
 /* A domain by id or name.  Reports and returns false when there is none. */
 bool session_domain(const char *spec, uint32_t *domid);
@@ -134,8 +142,6 @@ bool is_mac(const char *text);
 /* A number up to max of things or bytes, times K, M, G or T, powers of 1024. */
 bool parse_amount(const char *what, const char *text, uint64_t max,
                   uint64_t *value);
-/* key=value words into *limits, whose values are amounts. */
-bool parse_limits(int argc, char **argv, struct vmri_ctl_limits *limits);
 /* Seconds with a fraction, 0.1 to 3600. */
 bool parse_delay(const char *text, double *seconds);
 /* Decimal digits alone; reports nothing. */
@@ -144,6 +150,21 @@ bool is_decimal(const char *text, uint64_t max, uint32_t *value);
 /* "0123:4567:89ab:cdef" */
 #define GUID_TEXT_SIZE 20
 const char *guid_text(uint64_t guid, char buffer[static GUID_TEXT_SIZE]);
+
+/* ruletext.c */
+
+/* By VMRI_RULE_INGRESS, _EGRESS. */
+extern const char *const rule_directions[];
+/*
+ * "ingress" or "egress" and key=value words into all of *rule but its fabric and
+ * number.  Reports what is wrong and returns false.
+ */
+bool parse_rule(int argc, char **argv, struct vmri_ctl_rule *rule);
+/* "fe80::/64", "192.0.2.0/24", "any"; in a static buffer, as what follows. */
+const char *rule_prefix_text(const struct vmri_ctl_rule *rule);
+/* The words that parse_rule() takes. */
+#define RULE_TEXT_SIZE 160
+const char *rule_text(const struct vmri_ctl_rule *rule);
 
 /* fabric.c */
 
