@@ -11,6 +11,7 @@ help:
 	@echo 'SoftIB $(shell git describe --always 2>/dev/null): a virtual InfiniBand device for Xen $(XEN_SERIES)'
 	@echo
 	@echo '  make demo    boot Xen with two guests and run RDMA programs between them'
+	@echo '  make demo-hosts   two such hosts: RDMA between their guests, for two tenants'
 	@echo '  make check   unit tests: no root, no Xen source, less than a minute'
 	@echo '  make fuzz    fuzz the hypervisor part, FUZZ_SECONDS=60 for each target; needs clang'
 	@echo '  make test    check, fuzz, and all suites of the lab'
@@ -26,6 +27,9 @@ help:
 
 demo:
 	@SUITE_QUICK=1 SUITE_DEMO=1 $(LAB)/run pingpong verify perftest compare
+
+demo-hosts:
+	@SUITE_QUICK=1 SUITE_DEMO=1 $(LAB)/run hosts
 
 check:
 	@scripts/check
@@ -58,4 +62,4 @@ coverage:
 clean:
 	@rm -rf build
 
-.PHONY: help demo check coverage fuzz fuzz-soak test test-long lab bench lint clean
+.PHONY: help demo demo-hosts check coverage fuzz fuzz-soak test test-long lab bench lint clean

@@ -91,9 +91,9 @@ restart() {
 	"$LAB_DIR/lab" restart-guest "$1"
 }
 
-# console_is_clean GUEST: what one had to say of which the kernel's log may be gone.
+# console_is_clean GUEST [DOM0]: what one had to say of which the kernel's log may be gone.
 console_is_clean() {
-	! on dom0 cat "/var/log/xen/console/guest-$1.log" | grep -aE -A 12 "$BAD_KERNEL"
+	! on "${2:-dom0}" cat "/var/log/xen/console/guest-$1.log" | grep -aE -A 12 "$BAD_KERNEL"
 }
 
 # Xen's own account, printed on its console upon a debug key.
@@ -121,4 +121,23 @@ dump_shows_nothing() {
 # How many devices, queue pairs and memory regions the dump shows.
 dumped_objects() {
 	dump | grep -cE '\(XEN\) .*(dev [0-9]+ fabric|qp 0x|mr 0x)'
+}
+
+# granted [DOM0]: how many grants somebody has mapped, of all domains, as Xen prints them.
+granted() {
+	local host=${1:-dom0} console from
+	console=$(dir_of "$host")/console.log
+	from=$(stat -c %s "$console")
+	on "$host" xl debug-keys g
+	wait_until 30 grants_are_printed "$console" "$from" >&2 || return
+	tail -c "+$((from + 1))" "$console" | grep -acE '\[0x[0-9a-f]+\] +[0-9]+ 0x'
+}
+
+grants_are_printed() {
+	tail -c "+$(($2 + 1))" "$1" | grep -aq 'gnttab_usage_print_all \] done'
+}
+
+# granted_as N [DOM0]: no more than then; those of network and disk come and go.
+granted_as() {
+	[ "$(granted "${2:-dom0}")" -lt "$(($1 + 10))" ]
 }

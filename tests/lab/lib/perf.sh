@@ -2,14 +2,13 @@
 # shellcheck shell=bash
 #
 # For suites that run Debian's RDMA programs between the two guests, included
-# after suite.sh. The server runs in d1, the client in d2; the figures are the
-# client's.
+# after suite.sh. The server runs in d1 and the client in d2, unless SERVER_HOST or
+# CLIENT_HOST is another; the figures are the client's.
 #
 #   plan NAME PROGRAM ARGUMENTS-OF-d1 ARGUMENTS-OF-d2
 #   plan_pair NAME COMMAND-OF-d1 COMMAND-OF-d2   in which @PORT@ stands for a port
 #   run_plan        runs what was planned, one after the other, with one shell on
-#                   either machine: a shell each would take longer than a program.
-#                   CLIENT_HOST=HOST runs the clients on another than d2
+#                   either machine: a shell each would take longer than a program
 #   went_well NAME  both sides ended well; if not, shows what they said
 #   said NAME       what the client printed
 
@@ -85,14 +84,15 @@ awk "/^cpu MHz/ { print \$4; exit }" /proc/cpuinfo
 '
 
 run_plan() {
+	local server=${SERVER_HOST:-d1}
 	[ -n "$SERVERS" ] || return 0
-	put d1 /tmp/servers.sh <<<"limit=$LIMIT$SERVE$SERVERS"
-	background d1 servers bash /tmp/servers.sh
+	put "$server" /tmp/servers.sh <<<"limit=$LIMIT$SERVE$SERVERS"
+	background "$server" servers bash /tmp/servers.sh
 	LIMIT=$((LIMIT * 10)) on "${CLIENT_HOST:-d2}" "limit=$LIMIT$ASK$CLIENTS$CLOCK" | split_said client
 	# Those left when the clients are done would be in the way of the next plan's.
-	wait_until 30 on d1 test -s /tmp/servers.rc ||
-		on d1 "kill -KILL -- -\$(cat /tmp/servers.pid)"
-	on d1 cat /tmp/servers.out | split_said server
+	wait_until 30 on "$server" test -s /tmp/servers.rc ||
+		on "$server" "kill -KILL -- -\$(cat /tmp/servers.pid)"
+	on "$server" cat /tmp/servers.out | split_said server
 	SERVERS=
 	CLIENTS=
 }

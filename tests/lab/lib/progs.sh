@@ -49,10 +49,11 @@ listen() {
 	background "$1" "$3" "$3 -d $2 ${*:4}"
 }
 
-# call LISTENER CALLER DEVICE PROGRAM [ARGUMENT]...
+# call LISTENER CALLER DEVICE PROGRAM [ARGUMENT]...: at CALLED_AT, or the address that
+# the listener has on the lab's network.
 call() {
 	local rc=0
-	LIMIT=900 on "$2" "$4 -d $3 ${*:5} $(address_of "$1")" >"$WORK/call.$2" 2>&1 ||
+	LIMIT=900 on "$2" "$4 -d $3 ${*:5} ${CALLED_AT:-$(address_of "$1")}" >"$WORK/call.$2" 2>&1 ||
 		rc=$?
 	echo "$rc" >"$WORK/call.$2.rc"
 }

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -29,6 +30,8 @@
 #define MAX_MSG (1024 * 1024 + 3)
 #define MAX_SGES 8
 #define MAX_INLINE 220
+/* Of 10 ms, that a write may come late. */
+#define LATE_NAPS 500
 
 static const uint32_t sizes[] = {
 	0, 1, 2, 3, 7, 8, 63, 64, 65, MAX_INLINE, 4095, 4096, 4097,
@@ -475,6 +478,21 @@ static void expect_remote(struct side *s, const struct test *t,
 	arena_expect(&s->arena, remote, datagram, GRH + t->size);
 }
 
+/*
+ * Nothing tells the responder of an unreliable write, and what comes from another host
+ * may come after the requester's word that it was sent.
+ */
+static void await_write(const struct side *s, const struct test *t)
+{
+	const struct timespec nap = { .tv_nsec = 10000000 };
+	int i;
+
+	if (t->row->kind != UC || t->row->opcode != IBV_WR_RDMA_WRITE)
+		return;
+	for (i = 0; i < LATE_NAPS && arena_compare(&s->arena) >= 0; i++)
+		nanosleep(&nap, NULL);
+}
+
 /* The requester's verdict also says that the operation is over for it. */
 static void run_responder(struct side *s, const struct test *t,
 			  struct verdict *v, struct verdict *theirs)
@@ -495,6 +513,7 @@ static void run_responder(struct side *s, const struct test *t,
 	if (takes_receive(t))
 		check_receive(s, t, v);
 	expect_remote(s, t, &remote, v);
+	await_write(s, t);
 	check_memory(s, v, "at the responder");
 }
 
