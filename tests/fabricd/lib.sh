@@ -157,7 +157,7 @@ configure() {
 		endpoints = $endpoints
 		host = h$1
 		host-gid = 192.0.2.$1
-		lease = 10
+		lease = ${LEASE:-60}
 		state = $WORK/state$1
 		layer2 = $WORK/layer2
 	CONF

@@ -370,15 +370,15 @@ static unsigned int claims_of(const char *host)
     return num;
 }
 
-/* The members' host, unless an earlier one has the same. */
-static const struct claim *first_member(unsigned int i)
+/* Is none before it of the same host? */
+static bool is_first(unsigned int i)
 {
     unsigned int j;
 
     for (j = 0; j < i; j++)
         if (!strcmp(map.members[j].host, map.members[i].host))
-            return NULL;
-    return &map.members[i];
+            return false;
+    return true;
 }
 
 static int list_hosts(const struct config *config)
@@ -400,9 +400,9 @@ static int list_hosts(const struct config *config)
         report_about("");
     }
     for (i = 0; i < map.num_members; i++) {
-        const struct claim *c = first_member(i);
+        const struct claim *c = &map.members[i];
 
-        if (c && !mirror_find(&mirror, key_of("hosts", c->host)))
+        if (is_first(i) && !mirror_find(&mirror, key_of("hosts", c->host)))
             printf("%-20s %-39s %-5s %u\n", c->host, address_text(c->host_gid), "gone",
                    claims_of(c->host));
     }

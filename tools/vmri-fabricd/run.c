@@ -150,6 +150,7 @@ static void connect_store(void)
         report("etcd answers again");
     d.told_lost = false;
     d.backoff = BACKOFF_MIN_MS;
+    d.keep_at = 0;              /* it may have ended meanwhile */
 }
 
 static int renew_lease(uint64_t now)
