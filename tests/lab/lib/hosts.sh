@@ -37,6 +37,12 @@ at_once() {
 	return "$rc"
 }
 
+# Those that the last suite may have left ended.
+start_machines() {
+	host_is_up dom0b || "$LAB_DIR/lab" restart-host dom0b || return
+	answers d2 || "$LAB_DIR/lab" restart-guest d2
+}
+
 # MAC and link-local addresses of eth1, in both tenants.
 mac() {
 	echo "00:16:3e:00:03:0${ADDRESS[$1]##*.}"
