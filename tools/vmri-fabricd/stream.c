@@ -176,8 +176,6 @@ static enum stream_state take_line(struct stream *stream, const char *line, size
         state = broken(stream, "etcd has cancelled the watch");
     else
         state = take_events(stream, json_object_get(result, "events"));
-    if (json_is_true(json_object_get(result, "created")))
-        stream->confirmed = true;
     json_decref(root);
     return state;
 }

@@ -21,7 +21,6 @@ struct stream {
     size_t used, room;
     const char *prefix;         /* of keys, which the mirror has without it */
     struct mirror *mirror;
-    bool confirmed;             /* the watch was created */
     char why[200];              /* it is broken */
 };
 

