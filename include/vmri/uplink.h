@@ -24,6 +24,7 @@
 #define VMRI_OP_ctl_uplink_open		0x8011	/* struct vmri_ctl_uplink_open */
 #define VMRI_OP_ctl_uplink_close	0x8012	/* struct vmri_ctl_uplink */
 #define VMRI_OP_ctl_uplink_done		0x8013	/* struct vmri_ctl_uplink_done */
+#define VMRI_OP_ctl_uplink_deliver	0x8014	/* struct vmri_ctl_uplink_deliver */
 
 #define VMRI_UPLINKS		16	/* of a host; their numbers start with 1 */
 
@@ -96,7 +97,8 @@ struct vmri_uplink_hdr {
 VMRI_ASSERT_SIZE(vmri_uplink_hdr, 256);
 
 #define VMRI_UPLINK_UNIT	64
-#define VMRI_UPLINK_MSG_UNITS	10	/* a header, a request, 32 entries */
+#define VMRI_UPLINK_MSG_UNITS	10	/* of all but _DATAGRAM */
+#define VMRI_UPLINK_DATAGRAM_UNITS	67	/* of that */
 
 /*
  * The first unit of every message.  `twin` is VMRI's name of a twin: no other has
@@ -147,6 +149,10 @@ struct vmri_uplink_msg {
 			uint32_t num_sge;
 			uint32_t reserved;
 		} recv;
+		struct {			/* _DATAGRAM */
+			uint32_t length;	/* bytes: 0 .. VMRI_DATAGRAM_MAX */
+			uint32_t reserved;
+		} datagram;
 		uint64_t raw[6];
 	} u;
 };
@@ -185,6 +191,44 @@ VMRI_ASSERT_SIZE(vmri_uplink_msg, 64);
 #define VMRI_UPLINK_SEND	5
 /* The same for receives, from INIT on. */
 #define VMRI_UPLINK_RECV	6
+/*
+ * Take a datagram to the uplink of another host, which has it delivered.  A struct
+ * vmri_datagram and `length` bytes of data follow, one right behind the other; twin
+ * and pd are 0.  It is not answered, and may be lost.
+ */
+#define VMRI_UPLINK_DATAGRAM	7
+
+/*
+ * A datagram of a UD queue pair or of QP1 between devices of two hosts, on a RoCE
+ * fabric.  The NIC does not carry it: its packets would not tell which device a
+ * datagram is from, and on the other host none could say whether it may come.
+ * host_gid is that of the host on the other side, as routes have it: to which it is
+ * to go, or from which it came.
+ */
+struct vmri_datagram {
+	uint8_t host_gid[16];
+	uint8_t sgid[16];		/* of the devices, in their fabric */
+	uint8_t dgid[16];
+	uint32_t fabric;
+	uint32_t src_qpn;
+	uint32_t dest_qpn;
+	uint32_t qkey;
+	uint32_t imm;			/* network order */
+	uint32_t flow_label;
+	uint16_t pkey;			/* of the sender */
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint8_t sl;
+	uint8_t flags;			/* VMRI_DATAGRAM_* */
+	uint16_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_datagram, 80);
+
+#define VMRI_DATAGRAM_IMM	0x1	/* with imm */
+#define VMRI_DATAGRAM_SOLICITED	0x2
+#define VMRI_DATAGRAM_FLAGS	0x3
+
+#define VMRI_DATAGRAM_MAX	4096	/* bytes of data */
 
 /* A result. */
 struct vmri_uplink_result {
@@ -225,5 +269,21 @@ struct vmri_ctl_uplink_done {
 };
 VMRI_ASSERT_SIZE(vmri_ctl_uplink_done, 16);
 #define VMRI_UPLINK_RESULTS	128
+
+/*
+ * deliver: a datagram from another host, to a device of this one that has this
+ * uplink.  It is dropped, as any that finds no receive, when its fabric is not one
+ * of this host's RoCE fabrics, when its sender's GID has no route or one to another
+ * host than it came from, and when rules, P_Keys or the Q_Key do not let it pass.
+ * Returns 1 when it has been delivered, 0 when it was dropped.  -EINVAL: it is none;
+ * -ENOENT: no such uplink of the caller's; -EFAULT.
+ */
+struct vmri_ctl_uplink_deliver {
+	struct vmri_datagram datagram;	/* IN */
+	uint64_t data;			/* IN: guest address of [length] bytes */
+	uint32_t length;		/* IN: 0 .. VMRI_DATAGRAM_MAX */
+	uint32_t uplink;		/* IN */
+};
+VMRI_ASSERT_SIZE(vmri_ctl_uplink_deliver, 96);
 
 #endif /* VMRI_UPLINK_H */
