@@ -91,7 +91,7 @@ static bool put(struct vmri_uplink *u, struct vmri_qp *qp,
     msg->twin = t->handle;
     msg->pd = t->pd;
 
-    return vmri_uplink_put_in_turn(u, qp->carry, msg, body, bytes);
+    return vmri_uplink_put_in_turn(u, &qp->carry->waiter, msg, body, bytes);
 }
 
 /*
@@ -416,12 +416,12 @@ static void end_turn(struct vmri_qp *qp)
 {
     struct vmri_uplink *u = qp->dev->uplink;
 
-    if ( !env_load(&qp->carry->share) )
+    if ( !env_load(&qp->carry->waiter.share) )
         return;
 
     env_lock(&u->lock);
     if ( vmri_twin_of(qp) )
-        vmri_uplink_yield(u, qp->carry);
+        vmri_uplink_yield(u, &qp->carry->waiter);
     env_unlock(&u->lock);
 }
 

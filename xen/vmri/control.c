@@ -363,6 +363,16 @@ static long ctl_uplink_done(uint64_t guest)
     return vmri_uplink_done(&arg);
 }
 
+static long ctl_uplink_deliver(uint64_t guest)
+{
+    struct vmri_ctl_uplink_deliver arg;
+
+    if ( env_copy_from_guest(&arg, guest, sizeof(arg)) )
+        return -EFAULT;
+
+    return vmri_relay_deliver(&arg);
+}
+
 long vmri_control(unsigned int cmd, uint64_t args, bool again)
 {
     long ret = env_may_control(NULL, cmd);
@@ -406,6 +416,8 @@ long vmri_control(unsigned int cmd, uint64_t args, bool again)
         return ctl_uplink_close(args, again);
     case VMRI_OP_ctl_uplink_done:
         return ctl_uplink_done(args);
+    case VMRI_OP_ctl_uplink_deliver:
+        return ctl_uplink_deliver(args);
     default:
         return -ENOSYS;
     }

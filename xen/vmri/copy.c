@@ -216,6 +216,32 @@ bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes)
     return !bytes;
 }
 
+bool vmri_copy_here(void *to, struct vmri_place *from, uint64_t bytes)
+{
+    while ( bytes && resolve(from, bytes) )
+    {
+        uint64_t n = bytes < from->run ? bytes : from->run;
+        const uint8_t *src = from->data;
+
+        if ( !src )
+        {
+            n = env_run(from->frame, from->offset, n);
+            src = env_map(from->frame);
+            src += from->offset;
+        }
+        memcpy(to, src, n);
+        if ( !from->data )
+            env_unmap(src - from->offset);
+
+        to = (uint8_t *)to + n;
+        advance(from, n);
+        bytes -= n;
+    }
+    vmri_place_put(from);
+
+    return !bytes;
+}
+
 enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
                            uint64_t bytes)
 {

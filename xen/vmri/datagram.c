@@ -10,135 +10,30 @@
  */
 #include "internal.h"
 
-/* IBTA 1.4, 8.3; of RoCE v2, IPv6's is the same but for next_header. */
-struct grh {
-    uint8_t version_class_flow[4];
-    uint8_t payload_length[2];
-    uint8_t next_header;
-    uint8_t hop_limit;
-    uint8_t sgid[16];
-    uint8_t dgid[16];
-};
-
-/* RoCE v2 over IPv4: where a GRH would be, at its end. */
-struct ip_header {
-    uint8_t nothing[20];
-    uint8_t version_length;
-    uint8_t tos;
-    uint8_t total_length[2];
-    uint8_t id[2];
-    uint8_t fragment[2];
-    uint8_t ttl;
-    uint8_t protocol;
-    uint8_t checksum[2];
-    uint8_t source[4];
-    uint8_t destination[4];
-};
-
-#define GRH_NEXT_IBA    0x1b
-#define NEXT_UDP        0x11
-
-union header {
-    struct grh grh;
-    struct ip_header ip;
-};
-
-static uint16_t checksum(const uint8_t *bytes, unsigned int n)
-{
-    uint32_t sum = 0;
-    unsigned int i;
-
-    for ( i = 0; i < n; i += 2 )
-        sum += bytes[i] << 8 | bytes[i + 1];
-    while ( sum >> 16 )
-        sum = (sum & 0xffff) + (sum >> 16);
-
-    return ~sum;
-}
-
-static void make_grh(const struct vmri_av *av, const uint8_t sgid[16],
-                     uint8_t next_header, uint32_t length, struct grh *grh)
-{
-    vmri_put_be(grh->version_class_flow,
-                (6U << 28) | (av->traffic_class << 20) |
-                (av->flow_label & 0xfffff), 4);
-    vmri_put_be(grh->payload_length, length, 2);
-    grh->next_header = next_header;
-    grh->hop_limit = av->hop_limit;
-    memcpy(grh->sgid, sgid, sizeof(grh->sgid));
-    memcpy(grh->dgid, av->dgid, sizeof(grh->dgid));
-}
-
-static void make_ip(const struct vmri_av *av, const uint8_t sgid[16],
-                    uint32_t length, struct ip_header *ip)
-{
-    const unsigned int nothing = offsetof(struct ip_header, version_length);
-
-    memset(ip, 0, sizeof(*ip));
-    ip->version_length = 0x45;
-    ip->tos = av->traffic_class;
-    vmri_put_be(ip->total_length, sizeof(*ip) - nothing + length, 2);
-    ip->fragment[0] = 0x40;             /* not to be fragmented */
-    ip->ttl = av->hop_limit;
-    ip->protocol = NEXT_UDP;
-    memcpy(ip->source, sgid + 12, sizeof(ip->source));
-    memcpy(ip->destination, av->dgid + 12, sizeof(ip->destination));
-    vmri_put_be(ip->checksum, checksum(&ip->version_length,
-                                       sizeof(*ip) - nothing), 2);
-}
-
-static void make_header(const struct vmri_qp *qp, const struct vmri_av *av,
-                        uint32_t length, union header *header)
-{
-    const struct vmri_dev *dev = qp->dev;
-    uint8_t sgid[16];
-
-    if ( !dev->gids )
-    {
-        vmri_put_be(sgid, env_load(&dev->port.gid_prefix), 8);
-        vmri_put_be(sgid + 8, dev->guid, 8);
-        make_grh(av, sgid, GRH_NEXT_IBA, length, &header->grh);
-        return;
-    }
-
-    vmri_gid_get(dev, av->sgid_index, sgid);
-    if ( vmri_gid_is_ipv4(sgid) && vmri_gid_is_ipv4(av->dgid) )
-        make_ip(av, sgid, length, &header->ip);
-    else
-        make_grh(av, sgid, NEXT_UDP, length, &header->grh);
-}
-
 /* Under peer->lock.  QP0 takes what QP0 sends, and nothing else. */
-static bool takes_datagrams(const struct vmri_qp *qp,
-                            const struct vmri_qp *peer)
+static bool takes_datagrams(const struct vmri_qp *peer, bool smi)
 {
-    const bool type_ok = qp->type == VMRI_QPT_SMI
-                         ? peer->type == VMRI_QPT_SMI
-                         : peer->type == VMRI_QPT_UD ||
-                           peer->type == VMRI_QPT_GSI;
+    const bool type_ok = smi ? peer->type == VMRI_QPT_SMI
+                             : peer->type == VMRI_QPT_UD ||
+                               peer->type == VMRI_QPT_GSI;
 
     return type_ok && (peer->rq.hdr || peer->srq) && peer->attr.state >= VMRI_QPS_RTR &&
            peer->attr.state <= VMRI_QPS_SQE;
 }
 
-/*
- * May the peer's QP have it, and has it room?  Then its receive is in qp->rx.
- */
-static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
+bool vmri_datagram_claim(struct vmri_qp *peer, bool smi, uint32_t qkey,
+                         uint32_t length, struct vmri_rx *rx,
+                         struct vmri_sge *sge)
 {
-    const struct vmri_send_wqe *wqe = &qp->tx.wqe;
-    uint32_t qkey = wqe->u.ud.remote_qkey & VMRI_QKEY_OWN
-                    ? qp->attr.qkey : wqe->u.ud.remote_qkey;
     int rc = 0;
 
     env_lock(&peer->lock);
-    if ( takes_datagrams(qp, peer) )
+    if ( takes_datagrams(peer, smi) )
     {
         if ( qkey != peer->attr.qkey )
             vmri_count(peer->dev, qkey_violations, 1);
         else
-            rc = vmri_recv_take(peer, peer->srq, VMRI_GRH + wqe->length,
-                                &qp->rx, qp->rx_sge);
+            rc = vmri_recv_take(peer, peer->srq, VMRI_GRH + length, rx, sge);
 
         if ( rc > 0 )
             env_fetch_add(&peer->inflight, 1);
@@ -151,6 +46,38 @@ static bool claim(struct vmri_qp *qp, struct vmri_qp *peer)
     return rc > 0;
 }
 
+void vmri_datagram_complete(struct vmri_qp *peer, const struct vmri_rx *rx,
+                            struct vmri_cqe *cqe)
+{
+    vmri_recv_complete(peer, rx, cqe);
+    if ( cqe->status == VMRI_WC_LOC_PROT_ERR )
+        vmri_qp_error(peer, 0);
+
+    env_fetch_sub(&peer->inflight, 1);
+}
+
+uint32_t vmri_datagram_qkey(const struct vmri_qp *qp)
+{
+    const uint32_t qkey = qp->tx.wqe.u.ud.remote_qkey;
+
+    return qkey & VMRI_QKEY_OWN ? qp->attr.qkey : qkey;
+}
+
+/* The GID that a datagram is from. */
+static void source_gid(const struct vmri_qp *qp, uint8_t gid[16])
+{
+    const struct vmri_dev *dev = qp->dev;
+
+    if ( dev->gids )
+    {
+        vmri_gid_get(dev, qp->tx.wqe.u.ud.av.sgid_index, gid);
+        return;
+    }
+
+    vmri_put_be(gid, env_load(&dev->port.gid_prefix), 8);
+    vmri_put_be(gid + 8, dev->guid, 8);
+}
+
 /* Header and payload into the claimed receive. */
 static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
                              struct vmri_place *from)
@@ -159,13 +86,12 @@ static enum vmri_copied fill(struct vmri_qp *qp, struct vmri_place *to,
 
     if ( wqe->u.ud.av.flags & VMRI_AV_GRH )
     {
-        union header header;
-        struct vmri_place place = { .qp = qp, .data = (uint8_t *)&header };
+        uint8_t sgid[16], header[VMRI_GRH];
+        struct vmri_place place = { .qp = qp, .data = header };
         enum vmri_copied rc;
 
-        BUILD_BUG_ON(sizeof(header) != VMRI_GRH ||
-                     sizeof(header.ip) != VMRI_GRH);
-        make_header(qp, &wqe->u.ud.av, wqe->length, &header);
+        source_gid(qp, sgid);
+        vmri_grh_make(qp->dev->gids, &wqe->u.ud.av, sgid, wqe->length, header);
         rc = vmri_copy(to, &place, sizeof(header));
         if ( rc != VMRI_COPIED )
             return rc;
@@ -231,11 +157,7 @@ static enum vmri_step deliver(struct vmri_qp *qp, struct vmri_qp *peer,
         break;
     }
 
-    vmri_recv_complete(peer, &qp->rx, &cqe);
-    if ( cqe.status == VMRI_WC_LOC_PROT_ERR )
-        vmri_qp_error(peer, 0);
-
-    env_fetch_sub(&peer->inflight, 1);
+    vmri_datagram_complete(peer, &qp->rx, &cqe);
 
     return rc;
 }
@@ -244,7 +166,10 @@ enum vmri_step vmri_datagram_to(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     uint16_t pkey_index;
 
-    if ( vmri_port_admits(qp, peer, &pkey_index) && claim(qp, peer) )
+    if ( vmri_port_admits(qp, peer, &pkey_index) &&
+         vmri_datagram_claim(peer, qp->type == VMRI_QPT_SMI,
+                             vmri_datagram_qkey(qp), qp->tx.wqe.length, &qp->rx,
+                             qp->rx_sge) )
         return deliver(qp, peer, pkey_index);
 
     vmri_count(peer->dev, ud_drops, 1);
@@ -314,6 +239,9 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget)
 
     if ( !source_there(qp) )
         return VMRI_STEP_FAILED;
+
+    if ( unlikely(!dlid && qp->relay) )
+        return vmri_relay(qp, budget);
 
     /* To a group it goes once, whatever is made of it there. */
     if ( !qp->tx.group_end && !vmri_rate_allows(qp, &bytes) )

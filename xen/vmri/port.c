@@ -51,23 +51,21 @@ static bool pkeys_match(uint16_t a, uint16_t b)
            (a & ~PKEY_FULL);
 }
 
-bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
-                      uint16_t *index)
+static unsigned int pkey_index(const struct vmri_qp *qp)
+{
+    return qp->type == VMRI_QPT_GSI ? qp->tx.wqe.u.ud.av.pkey_index
+                                    : env_load(&qp->attr.pkey_index);
+}
+
+uint16_t vmri_port_pkey(const struct vmri_qp *qp)
+{
+    return pkey_at(&qp->dev->port, pkey_index(qp));
+}
+
+bool vmri_port_takes(uint16_t pkey, struct vmri_qp *to, uint16_t *index)
 {
     const struct vmri_port *port = &to->dev->port;
-    const unsigned int of = from->type == VMRI_QPT_GSI
-                            ? from->tx.wqe.u.ud.av.pkey_index
-                            : env_load(&from->attr.pkey_index);
-    const uint16_t pkey = pkey_at(&from->dev->port, of);
     unsigned int i = env_load(&to->attr.pkey_index), end = i + 1;
-
-    /* What a device says to itself in the matter of its management. */
-    if ( from->dev == to->dev &&
-         (to->type == VMRI_QPT_GSI || to->type == VMRI_QPT_SMI) )
-    {
-        *index = of < VMRI_MAX_PKEYS ? of : 0;
-        return true;
-    }
 
     if ( to->type == VMRI_QPT_GSI )
     {
@@ -85,6 +83,22 @@ bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
     vmri_count(to->dev, pkey_violations, 1);
 
     return false;
+}
+
+bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
+                      uint16_t *index)
+{
+    const unsigned int of = pkey_index(from);
+
+    /* What a device says to itself in the matter of its management. */
+    if ( from->dev == to->dev &&
+         (to->type == VMRI_QPT_GSI || to->type == VMRI_QPT_SMI) )
+    {
+        *index = of < VMRI_MAX_PKEYS ? of : 0;
+        return true;
+    }
+
+    return vmri_port_takes(pkey_at(&from->dev->port, of), to, index);
 }
 
 bool vmri_port_in_partition(const struct vmri_dev *dev, uint16_t pkey)

@@ -61,6 +61,9 @@ bool vmri_port_reaches(const struct vmri_dev *from, const struct vmri_dev *to);
  */
 bool vmri_port_admits(const struct vmri_qp *from, struct vmri_qp *to,
                       uint16_t *index);
+/* The same of a P_Key that is on the wire, and that of the request in qp->tx. */
+bool vmri_port_takes(uint16_t pkey, struct vmri_qp *to, uint16_t *index);
+uint16_t vmri_port_pkey(const struct vmri_qp *qp);
 
 #endif /* VMRI_PORT_H */
 

@@ -166,7 +166,6 @@ static struct vmri_carry *carry_alloc(struct vmri_dev *dev,
         c->twin = arg->twin;
         c->max_sends = 1U << arg->sq_log2_entries;
         c->max_recvs = 1U << arg->rq_log2_entries;
-        INIT_LIST_HEAD(&c->waiting);
     }
 
     return c;
@@ -198,7 +197,7 @@ static int qp_alloc(struct vmri_dev *dev, const struct vmri_qp_create *arg,
             vmri_uncharge(dev, VMRI_RES_QP, 1);
             return dev->uplink ? -ENOMEM : -EOPNOTSUPP;
         }
-        qp->carry->qp = qp;
+        vmri_waiter_init(&qp->carry->waiter, qp);
     }
     qp->dev = dev;
     qp->type = arg->type;
@@ -218,6 +217,7 @@ static int qp_free(struct vmri_dev *dev, struct vmri_qp *qp,
 
     unuse_all(dev, qp);
     vmri_free(dev, qp->carry, sizeof(*qp->carry));
+    vmri_free(dev, qp->relay, sizeof(*qp->relay));
     vmri_free(dev, qp, qp_bytes(qp->rx_sge));
     vmri_uncharge(dev, VMRI_RES_QP, 1);
 
@@ -258,6 +258,8 @@ int vmri_qp_create(struct vmri_dev *dev, struct vmri_qp_create *arg,
         return rc;
 
     rc = use_all(dev, qp, arg);
+    if ( !rc )
+        rc = vmri_relay_make(qp);
     if ( !rc && !qp->xrcd )
         rc = vmri_region_create(dev, &arg->frames, bytes, call,
                                 &qp->rings.region);
@@ -325,6 +327,8 @@ int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
     /* Nobody runs it or copies for it any more; a timer may still wake it. */
     if ( qp->carry )
         vmri_twin_leave_qp(qp);
+    if ( qp->relay )
+        vmri_relay_end(qp);
     vmri_park_remove(qp);
     vmri_mcg_forget(qp);
     vmri_srq_leave(qp);

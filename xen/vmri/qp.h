@@ -127,6 +127,7 @@ enum vmri_parked {
 };
 
 struct vmri_carry;
+struct vmri_relay;
 
 struct vmri_qp {
     uint32_t qpn;
@@ -178,6 +179,7 @@ struct vmri_qp {
 
     struct list_head attachments;   /* to groups; by fabric->mcg_lock */
     struct vmri_carry *carry;   /* constant: it has a twin; NULL: none */
+    struct vmri_relay *relay;   /* constant: its datagrams go to other hosts */
 
     enum vmri_parked parked;    /* by dev->park.lock, as all below */
     enum vmri_parked home;      /* what it is when it does not wait */
@@ -437,6 +439,8 @@ enum vmri_copied vmri_copy(struct vmri_place *to, struct vmri_place *from,
  * Could these bytes be read at this moment?  Else from->vendor_err says why.
  */
 bool vmri_copy_probe(struct vmri_place *from, uint64_t bytes);
+/* Copy into the hypervisor's own memory: the same. */
+bool vmri_copy_here(void *to, struct vmri_place *from, uint64_t bytes);
 /*
  * Find and hold the next of at most `bytes`: how many lie together at p->frame
  * and p->offset.  0: p->vendor_err says why, nothing is held.  A copy to or
@@ -463,7 +467,25 @@ enum vmri_step vmri_datagram(struct vmri_qp *qp, uint32_t *budget);
  * DONE or FAILED.
  */
 enum vmri_step vmri_datagram_to(struct vmri_qp *qp, struct vmri_qp *peer);
-/* multicast.c: the same to the next QP of a group. */
+/*
+ * May a QP, which the caller refers to, have a datagram of so many bytes (of QP0 with
+ * `smi`), and has it room?  Then its receive is in *rx, with entries in `sge`, and is to
+ * be completed by the other.
+ */
+bool vmri_datagram_claim(struct vmri_qp *peer, bool smi, uint32_t qkey,
+                         uint32_t length, struct vmri_rx *rx,
+                         struct vmri_sge *sge);
+void vmri_datagram_complete(struct vmri_qp *peer, const struct vmri_rx *rx,
+                            struct vmri_cqe *cqe);
+/* The Q_Key with which the request in qp->tx goes. */
+uint32_t vmri_datagram_qkey(const struct vmri_qp *qp);
+/*
+ * grh.c: the header of a datagram of `length` bytes, of IB or of RoCE v2.  With
+ * IPv4 addresses it is at the end of the 40 bytes.
+ */
+void vmri_grh_make(bool roce, const struct vmri_av *av, const uint8_t sgid[16],
+                   uint32_t length, uint8_t to[VMRI_GRH]);
+/* multicast.c: as vmri_datagram_to, to the next QP of a group. */
 enum vmri_step vmri_multicast(struct vmri_qp *qp, uint32_t *budget);
 enum vmri_step vmri_fail(struct vmri_qp *qp, uint8_t status,
                          uint16_t vendor_err);

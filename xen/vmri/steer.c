@@ -5,7 +5,7 @@
  *
  * LIDs are a matter of this host; what is known of others are GIDs.  dom0 tells
  * which of them are where.  The table is read when queue pairs are connected, and
- * by no message.
+ * by no message of these; datagrams to other hosts read it (relay.c).
  */
 #include "internal.h"
 
@@ -49,18 +49,19 @@ static bool is_at(const struct vmri_routes *routes, uint32_t i,
 
 /* ---- the hook ---- */
 
-static bool elsewhere(struct vmri_routes *routes, const struct vmri_av *av,
-                      uint8_t host_gid[16])
+bool vmri_route_find(struct vmri_fabric *f, const uint8_t gid[16],
+                     uint8_t host_gid[16])
 {
+    struct vmri_routes *routes = &f->routes;
     uint32_t i;
     bool found;
 
-    if ( !(av->flags & VMRI_AV_GRH) || !env_load(&routes->nr) )
+    if ( !env_load(&routes->nr) )
         return false;
 
     env_lock(&routes->lock);
-    i = position(routes, av->dgid);
-    found = is_at(routes, i, av->dgid);
+    i = position(routes, gid);
+    found = is_at(routes, i, gid);
     if ( found )
         memcpy(host_gid, routes->route[i].host_gid, 16);
     env_unlock(&routes->lock);
@@ -110,7 +111,8 @@ int vmri_steer(const struct vmri_qp *qp, struct vmri_qp_modify *arg,
         return ret;
     }
 
-    if ( !elsewhere(&f->routes, &arg->av, host_gid) )
+    if ( !(arg->av.flags & VMRI_AV_GRH) ||
+         !vmri_route_find(f, arg->av.dgid, host_gid) )
         return f->gids ? -EHOSTUNREACH : 0;
 
     return vmri_rules_allow_remote(qp->dev, arg->av.dgid) ? leads_there(qp)

@@ -30,6 +30,10 @@ void vmri_routes_init(struct vmri_routes *routes);
 /* Before the fabric goes. */
 void vmri_routes_free(struct vmri_routes *routes);
 
+/* On which host a device with this GID is, by the GID of that one's adapter. */
+bool vmri_route_find(struct vmri_fabric *f, const uint8_t gid[16],
+                     uint8_t host_gid[16]);
+
 #define VMRI_ELSEWHERE  1
 
 /*

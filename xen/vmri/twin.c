@@ -358,7 +358,7 @@ void vmri_twin_forget(struct vmri_uplink *u, struct vmri_double *t,
                 vmri_slot_put(t->dev->slot);
         }
         qp->carry->settling = VMRI_SETTLED_NONE;
-        vmri_uplink_yield(u, qp->carry);
+        vmri_uplink_yield(u, &qp->carry->waiter);
         vmri_carry_lost(qp);
         t->qp = NULL;
     }
@@ -684,7 +684,7 @@ void vmri_twin_leave_qp(struct vmri_qp *qp)
     t = vmri_twin_of(qp);
     if ( t )
     {
-        vmri_uplink_yield(u, qp->carry);
+        vmri_uplink_yield(u, &qp->carry->waiter);
         vmri_twin_stop(u, t);
         t->qp = NULL;
     }

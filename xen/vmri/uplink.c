@@ -133,57 +133,65 @@ static void say(struct vmri_uplink *u)
 
 /* ---- turns; by u->lock ---- */
 
-/* What its turn has left. */
-static uint32_t share_of(const struct vmri_uplink *u,
-                         const struct vmri_carry *c)
+void vmri_waiter_init(struct vmri_waiter *w, struct vmri_qp *qp)
 {
-    return c->round == u->round ? c->share : 0;
+    w->qp = qp;
+    INIT_LIST_HEAD(&w->waiting);
 }
 
-static void use_share(struct vmri_uplink *u, struct vmri_carry *c,
+/* What its turn has left. */
+static uint32_t share_of(const struct vmri_uplink *u,
+                         const struct vmri_waiter *w)
+{
+    return w->round == u->round ? w->share : 0;
+}
+
+static void use_share(struct vmri_uplink *u, struct vmri_waiter *w,
                       uint32_t units)
 {
-    units = min(units, share_of(u, c));
-    c->share -= units;
+    units = min(units, share_of(u, w));
+    w->share -= units;
     u->reserved -= units;
 }
 
-void vmri_uplink_yield(struct vmri_uplink *u, struct vmri_carry *c)
+void vmri_uplink_yield(struct vmri_uplink *u, struct vmri_waiter *w)
 {
-    use_share(u, c, ~0U);
-    if ( list_empty(&c->waiting) )
+    use_share(u, w, ~0U);
+    if ( list_empty(&w->waiting) )
         return;
 
-    list_del_init(&c->waiting);
+    list_del_init(&w->waiting);
     u->nr_waiting--;
 }
 
-static void wait_for_turn(struct vmri_uplink *u, struct vmri_carry *c)
+static void wait_for_turn(struct vmri_uplink *u, struct vmri_waiter *w,
+                          uint32_t units)
 {
-    use_share(u, c, ~0U);
-    if ( list_empty(&c->waiting) )
+    use_share(u, w, ~0U);
+    w->need = units;
+    if ( list_empty(&w->waiting) )
     {
-        list_add_tail(&c->waiting, &u->waiting);
+        list_add_tail(&w->waiting, &u->waiting);
         u->nr_waiting++;
     }
     vmri_uplink_pump(u);
 }
 
-bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_carry *c,
+bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_waiter *w,
                              struct vmri_uplink_msg *msg, const void *body,
                              uint32_t bytes)
 {
     const uint32_t units = units_of(bytes);
-    const bool in_turn = share_of(u, c) >= units ||
+    const bool in_turn = share_of(u, w) >= units ||
                          (list_empty(&u->waiting) &&
                           room(u) >= u->reserved + units);
 
     if ( in_turn && vmri_uplink_put(u, msg, body, bytes) )
     {
-        use_share(u, c, units);
+        use_share(u, w, units);
         return true;
     }
-    wait_for_turn(u, c);
+    wait_for_turn(u, w, units);
 
     return false;
 }
@@ -196,26 +204,28 @@ bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_carry *c,
 static void give_turns(struct vmri_uplink *u)
 {
     const uint32_t free = room(u);
-    struct vmri_carry *c;
-    uint32_t share;
+    struct vmri_waiter *w;
+    uint32_t equal, share;
     unsigned int n;
 
     if ( !u->nr_waiting || free < VMRI_UPLINK_MSG_UNITS )
         return;
 
-    share = max_t(uint32_t, free / u->nr_waiting, VMRI_UPLINK_MSG_UNITS);
+    equal = max_t(uint32_t, free / u->nr_waiting, VMRI_UPLINK_MSG_UNITS);
     u->round++;
     u->reserved = 0;
-    for ( n = 0; n < PUMP_MAX && !list_empty(&u->waiting) &&
-                 u->reserved + share <= free; n++ )
+    for ( n = 0; n < PUMP_MAX && !list_empty(&u->waiting); n++ )
     {
-        c = list_first_entry(&u->waiting, struct vmri_carry, waiting);
-        list_del_init(&c->waiting);
+        w = list_first_entry(&u->waiting, struct vmri_waiter, waiting);
+        share = max(equal, w->need);
+        if ( u->reserved + share > free )
+            break;
+        list_del_init(&w->waiting);
         u->nr_waiting--;
-        c->round = u->round;
-        c->share = share;
+        w->round = u->round;
+        w->share = share;
         u->reserved += share;
-        vmri_carry_call(c->qp);
+        vmri_carry_call(w->qp);
     }
 }
 
@@ -470,6 +480,26 @@ static bool forget_one(struct vmri_uplink *u, uint32_t *index)
     return t != NULL;
 }
 
+/*
+ * Without twins, those who still wait do so for datagrams: call one of them, who then
+ * finds that there is no uplink.  False: there is none.
+ */
+static bool dismiss_one(struct vmri_uplink *u)
+{
+    struct vmri_waiter *w = NULL;
+
+    env_lock(&u->lock);
+    if ( !list_empty(&u->waiting) )
+    {
+        w = list_first_entry(&u->waiting, struct vmri_waiter, waiting);
+        vmri_uplink_yield(u, w);
+        vmri_carry_call(w->qp);
+    }
+    env_unlock(&u->lock);
+
+    return w;
+}
+
 /* All but its number is gone. */
 static void finish(struct vmri_uplink *u)
 {
@@ -496,7 +526,7 @@ static int close(struct vmri_uplink *u)
     else
     {
         while ( more && n++ < CLOSE_MAX )
-            more = forget_one(u, &index);
+            more = forget_one(u, &index) || dismiss_one(u);
         if ( !more )
             finish(u);
     }
@@ -558,6 +588,11 @@ int vmri_uplink_close(const struct vmri_ctl_uplink *arg, bool again)
         return again ? 0 : -ENOENT;
 
     return close(u);
+}
+
+struct vmri_uplink *vmri_uplink_own(uint32_t number, const struct domain *d)
+{
+    return own(number, d, VMRI_UPLINK_OPEN);
 }
 
 int vmri_uplinks_end(struct domain *d)

@@ -40,10 +40,19 @@ struct vmri_uplink {
     uint32_t orphans;           /* twins whose device has gone */
     struct vmri_table twins;    /* handle -> struct vmri_double */
     struct list_head todo;      /* twins that have something to say */
-    struct list_head waiting;   /* carries that have something to hand out */
+    struct list_head waiting;   /* struct vmri_waiter: that have to hand out */
     uint32_t nr_waiting;
     uint32_t round;             /* of turns that were given */
     uint32_t reserved;          /* units, of this round's turns */
+};
+
+/* A queue pair's turns with the ring. */
+struct vmri_waiter {
+    struct vmri_qp *qp;         /* constant */
+    uint32_t need;              /* by u->lock, as all below: units, if it waits */
+    uint32_t round;             /* in which it got its turn */
+    uint32_t share;             /* units left of that */
+    struct list_head waiting;   /* in uplink->waiting */
 };
 
 /* Once, at boot. */
@@ -59,6 +68,9 @@ int vmri_uplinks_end(struct domain *d);
 struct vmri_uplink *vmri_uplink_find(uint32_t number);
 /* That of a device's; 0: it has none, or that has closed. */
 uint32_t vmri_uplink_number(const struct vmri_dev *dev);
+/* The same if it is that domain's. */
+struct vmri_uplink *vmri_uplink_own(uint32_t number, const struct domain *d);
+void vmri_waiter_init(struct vmri_waiter *w, struct vmri_qp *qp);
 
 /* All below by u->lock. */
 /*
@@ -71,10 +83,10 @@ bool vmri_uplink_put(struct vmri_uplink *u, struct vmri_uplink_msg *msg,
  * The same for a queue pair, when it is its turn.  Else it waits, and is called when
  * it gets one; until it has nothing more to put, or is not to.
  */
-bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_carry *c,
+bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_waiter *w,
                              struct vmri_uplink_msg *msg, const void *body,
                              uint32_t bytes);
-void vmri_uplink_yield(struct vmri_uplink *u, struct vmri_carry *c);
+void vmri_uplink_yield(struct vmri_uplink *u, struct vmri_waiter *w);
 /*
  * Say what was left unsaid, and give turns to those who wait, as far as there is
  * room; have the uplink call when that is not all.
@@ -157,17 +169,14 @@ enum vmri_settling {
 };
 
 struct vmri_carry {
-    struct vmri_qp *qp;         /* constant, as all up to asked */
-    uint32_t twin;              /* its handle */
+    uint32_t twin;              /* constant, as all up to asked: its handle */
     uint32_t max_sends;
     uint32_t max_recvs;
 
     struct vmri_qp_modify asked;/* by uplink->lock, as all up to remote */
     uint8_t host_gid[16];       /* of the peer's host */
     enum vmri_settling settling;
-    uint32_t round;             /* in which it got its turn */
-    uint32_t share;             /* units left of that */
-    struct list_head waiting;   /* in uplink->waiting */
+    struct vmri_waiter waiter;
 
     bool remote;                /* by qp->lock: the peer is on another host */
     uint16_t dlid;              /* by qp->lock: that attr.av.dlid was */
@@ -201,6 +210,26 @@ void vmri_carry_result(struct vmri_qp *qp, const struct vmri_uplink_result *r);
 void vmri_carry_call(struct vmri_qp *qp);
 /* By uplink->lock: nothing comes back any more. */
 void vmri_carry_lost(struct vmri_qp *qp);
+
+/* ---- datagrams to other hosts (relay.c) ---- */
+
+/* Of a queue pair for datagrams of a device that has an uplink, on a RoCE fabric. */
+struct vmri_relay {
+    struct vmri_waiter waiter;
+    uint32_t paid;              /* by the owner: bytes that its rates let go */
+    struct {                    /* by the owner: a message's body */
+        struct vmri_datagram header;
+        uint8_t data[VMRI_DATAGRAM_MAX];
+    } out;
+};
+
+/* For a queue pair that has none yet: 0 or -ENOMEM.  And before it goes. */
+int vmri_relay_make(struct vmri_qp *qp);
+void vmri_relay_end(struct vmri_qp *qp);
+/* One step of the request in qp->tx, whose GID nobody has on this host. */
+enum vmri_step vmri_relay(struct vmri_qp *qp, uint32_t *budget);
+/* dom0's command, as uplink.h of the ABI has it. */
+int vmri_relay_deliver(const struct vmri_ctl_uplink_deliver *arg);
 
 #endif /* VMRI_UPLINK_INTERNAL_H */
 
