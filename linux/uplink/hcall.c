@@ -81,3 +81,26 @@ int uplink_hcall_done(struct uplink *up,
 
 	return uplink_hypercall(VMRI_OP_ctl_uplink_done, &cmd);
 }
+
+/**
+ * uplink_hcall_deliver() - hand a datagram from another host to VMRI
+ * @up:		uplink
+ * @datagram:	where it came from, and for whom it is
+ * @data:	its data
+ * @length:	bytes of that: 0 .. VMRI_DATAGRAM_MAX
+ *
+ * Return: 1: it was delivered; 0: it was dropped; -EINVAL: it is none; or another
+ * negative errno.
+ */
+int uplink_hcall_deliver(struct uplink *up, const struct vmri_datagram *datagram,
+			 const void *data, u32 length)
+{
+	struct vmri_ctl_uplink_deliver cmd = {
+		.datagram = *datagram,
+		.data = (unsigned long)data,
+		.length = length,
+		.uplink = up->number,
+	};
+
+	return uplink_hypercall(VMRI_OP_ctl_uplink_deliver, &cmd);
+}

@@ -150,15 +150,19 @@ static int uplink_open(struct uplink *up)
 	ret = uplink_ring_open(up);
 	if (ret)
 		return ret;
+	uplink_relay_open(up);
 	ret = uplink_start(up);
-	if (ret)
+	if (ret) {
+		uplink_relay_close(up);
 		uplink_ring_close(up);
+	}
 	return ret;
 }
 
 static void uplink_close(struct uplink *up)
 {
 	uplink_stop(up);
+	uplink_relay_close(up);
 	uplink_ring_close(up);
 }
 

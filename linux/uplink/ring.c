@@ -72,7 +72,7 @@ static void uplink_copy_unit(struct uplink *up, u32 index, void *to)
 /* What comes after the first unit follows it in up->message. */
 static void uplink_handle(struct uplink *up, const struct vmri_uplink_msg *msg)
 {
-	const void *payload = msg + 1;
+	void *payload = up->message + sizeof(*msg);
 	struct uplink_qp *qp;
 
 	switch (msg->type) {
@@ -96,9 +96,18 @@ static void uplink_handle(struct uplink *up, const struct vmri_uplink_msg *msg)
 	case VMRI_UPLINK_DESTROY:
 		uplink_twin_destroy(up, msg);
 		break;
+	case VMRI_UPLINK_DATAGRAM:
+		uplink_relay_send(up, msg, payload);
+		break;
 	default:
 		pr_warn_once("softib_uplink: a message of type %u\n", msg->type);
 	}
+}
+
+static unsigned int uplink_max_units(const struct vmri_uplink_msg *msg)
+{
+	return msg->type == VMRI_UPLINK_DATAGRAM ? VMRI_UPLINK_DATAGRAM_UNITS :
+						   VMRI_UPLINK_MSG_UNITS;
 }
 
 /* Read some messages. */
@@ -115,7 +124,7 @@ static void uplink_ring_read(struct uplink *up)
 	for (n = 0; n < UPLINK_BURST && ring->cons != prod; n++) {
 		uplink_copy_unit(up, ring->cons, up->message);
 		if (WARN_ON_ONCE(!msg->units ||
-				 msg->units > VMRI_UPLINK_MSG_UNITS ||
+				 msg->units > uplink_max_units(msg) ||
 				 msg->units > prod - ring->cons)) {
 			ring->cons = prod;
 			break;
@@ -137,8 +146,8 @@ static void uplink_ring_read(struct uplink *up)
 /* Asked when it is about to sleep: VMRI is to wake it. */
 static bool uplink_has_work(struct uplink *up)
 {
-	if (uplink_has_chores(up) || uplink_ring_has(up) ||
-	    READ_ONCE(up->ring.hdr->full))
+	if (uplink_has_chores(up) || READ_ONCE(up->relay.arrived) ||
+	    uplink_ring_has(up) || READ_ONCE(up->ring.hdr->full))
 		return true;
 	WRITE_ONCE(up->ring.hdr->sleeping, 1);
 	ring_fence();
@@ -154,6 +163,7 @@ static int uplink_thread(void *data)
 				kthread_should_stop());
 		WRITE_ONCE(up->ring.hdr->sleeping, 0);
 		uplink_ring_read(up);
+		uplink_relay_receive(up);
 		uplink_poll_ready(up);
 		uplink_take_answers(up);
 		uplink_flush(up);

@@ -13,7 +13,8 @@
  * hands results back.  It never waits for the NIC.  What takes time (making,
  * moving and ending twins) is done by workers, for each twin in order, who give
  * their answers to the runner.  At the end of the uplink whoever ends it is the
- * runner, when the thread has stopped.
+ * runner, when the thread has stopped.  Datagrams for other hosts, and from them, it
+ * sends and receives itself.
  *
  * Locking
  * =======
@@ -23,6 +24,8 @@
  *   qp->poll_lock		mutex: polling, against the end of the queue pair.
  *   uplink_budget_lock (budget.c)	mutex: what guests have taken of dom0.
  *   up->lock			spinlock, irqs off: what runner and workers are to do.
+ *
+ *   sk_callback_lock		the socket's: who is told of what arrives.
  *
  * The mutexes are taken in this order, up->lock after any of them.  What has no
  * lock is the runner's own, or the worker's whose turn it is.
@@ -34,6 +37,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/net.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -43,6 +47,8 @@
 #include <xen/grant_table.h>
 
 #include <vmri/uplink.h>
+
+#include "wire.h"
 
 #define UPLINK_PORT		1	/* of the NIC */
 #define UPLINK_MAX_SGE		32
@@ -76,6 +82,20 @@ struct uplink_request {
 	struct ib_sge sge[UPLINK_MAX_SGE];
 };
 
+/* A packet as it comes from another host. */
+struct uplink_packet {
+	struct uplink_wire wire;
+	u8 data[VMRI_DATAGRAM_MAX];
+};
+
+/* The way of datagrams to and from other hosts. */
+struct uplink_relay {
+	struct socket *sock;		/* NULL: there is none */
+	void (*data_ready)(struct sock *sk);	/* the socket's own */
+	bool arrived;			/* something may be to be received */
+	struct uplink_packet packet;	/* the runner's, to receive one */
+};
+
 struct uplink {
 	struct ib_device *ibdev;
 	struct vmri_uplink_caps caps;
@@ -93,8 +113,10 @@ struct uplink {
 	bool lost;			/* the NIC keeps something of it */
 	unsigned int nr_results;
 	struct vmri_uplink_result results[VMRI_UPLINK_RESULTS];
-	u8 message[VMRI_UPLINK_MSG_UNITS * VMRI_UPLINK_UNIT] __aligned(8);
+	u8 message[VMRI_UPLINK_DATAGRAM_UNITS * VMRI_UPLINK_UNIT] __aligned(8);
 	struct uplink_request request;
+
+	struct uplink_relay relay;
 
 	spinlock_t lock;		/* ready, answers, the twins' ops and busy */
 	struct list_head ready;		/* struct uplink_qp, to be polled */
@@ -252,6 +274,8 @@ int uplink_hcall_open(struct uplink *up, u8 log2_units, u32 *port);
 void uplink_hcall_close(struct uplink *up);
 int uplink_hcall_done(struct uplink *up,
 		      const struct vmri_uplink_result *results, u32 nr);
+int uplink_hcall_deliver(struct uplink *up, const struct vmri_datagram *datagram,
+			 const void *data, u32 length);
 
 /* ring.c */
 int uplink_ring_open(struct uplink *up);
@@ -322,6 +346,13 @@ void uplink_flush(struct uplink *up);
 void uplink_settle(struct uplink *up, struct uplink_qp *qp, bool recv);
 void uplink_poll_ready(struct uplink *up);
 void uplink_take_answers(struct uplink *up);
+
+/* relay.c */
+void uplink_relay_open(struct uplink *up);
+void uplink_relay_close(struct uplink *up);
+void uplink_relay_send(struct uplink *up, const struct vmri_uplink_msg *msg,
+		       void *payload);
+void uplink_relay_receive(struct uplink *up);
 
 /* Pages of a region, at the most: what the NIC takes, and two lists can name. */
 static inline u32 uplink_max_pages(const struct ib_device *ibdev)
