@@ -24,7 +24,11 @@ struct nic_msg {
     union {
         struct vmri_qp_modify modify;
         struct vmri_sge sge[32];
-        uint8_t data[512];
+        struct {
+            struct vmri_datagram header;
+            uint8_t data[VMRI_DATAGRAM_MAX];
+        } datagram;
+        uint8_t data[(VMRI_UPLINK_DATAGRAM_UNITS - 1) * VMRI_UPLINK_UNIT];
     } u;
 };
 
@@ -101,7 +105,10 @@ static inline bool nic_take(struct nic *nic, struct nic_msg *msg)
 
     memcpy(&msg->m, nic->units + (nic->cons & mask) * VMRI_UPLINK_UNIT,
            sizeof(msg->m));
-    CHECK(msg->m.units >= 1 && msg->m.units <= VMRI_UPLINK_MSG_UNITS);
+    CHECK(msg->m.units >= 1 &&
+          msg->m.units <= (msg->m.type == VMRI_UPLINK_DATAGRAM
+                           ? VMRI_UPLINK_DATAGRAM_UNITS
+                           : VMRI_UPLINK_MSG_UNITS));
     CHECK(nic->hdr->prod - nic->cons >= msg->m.units);
     for ( i = 1; i < msg->m.units; i++ )
         memcpy(&msg->u.data[(i - 1) * VMRI_UPLINK_UNIT],

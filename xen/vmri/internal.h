@@ -80,9 +80,9 @@
  *
  * Copying
  * =======
- * Bytes move only in a call of the domain that owns the send queue.  Others
- * (receivers, timers, peers) may mark a queue ready and raise its owner's
- * VMRI_EVENT_QUEUE_READY, nothing more.
+ * Bytes move only in a call of the domain that owns the send queue, or of dom0 if that
+ * is on another host (relay.c).  Others (receivers, timers, peers) may mark a queue
+ * ready and raise its owner's VMRI_EVENT_QUEUE_READY, nothing more.
  */
 #ifndef VMRI_INTERNAL_H
 #define VMRI_INTERNAL_H

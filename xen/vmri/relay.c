@@ -15,7 +15,7 @@
 
 /* ---- sending; by the owner ---- */
 
-/* What the queue pair has in the ring is of the uplink that its device was given. */
+/* Is it the uplink that the device was given, in the life that it had? */
 static bool is_open(const struct vmri_uplink *u, const struct vmri_dev *dev)
 {
     return u->life == dev->uplink_life;
@@ -215,7 +215,7 @@ static int find(const struct vmri_ctl_uplink_deliver *arg,
     f = u ? vmri_fabric_created(h->fabric) : NULL;
     if ( f && f->gids && is_from(f, h) )
         *dev = vmri_fabric_peer(f, vmri_gid_find(f, h->dgid));
-    if ( *dev && ((*dev)->uplink != u || !is_open(u, *dev)) )
+    if ( *dev && !is_open(u, *dev) )
     {
         vmri_fabric_peer_put(*dev);
         *dev = NULL;
