@@ -761,7 +761,7 @@ struct vmri_twin {
 	uint32_t pd;			/* IN */
 	uint32_t reserved;
 	union {
-		struct {		/* IN: as in qp_create */
+		struct {		/* IN: as in qp_create; with an SRQ below */
 			uint8_t type;
 			uint8_t sq_log2_entries;
 			uint8_t rq_log2_entries;
@@ -782,6 +782,14 @@ struct vmri_twin {
 	} u;
 };
 VMRI_ASSERT_SIZE(vmri_twin, 56);
+
+/*
+ * A queue pair whose receives come from an SRQ, of its PD and not the kernel's: it is
+ * lent so many of them at the most, as the twin's rq_log2_entries has to say; the twin's
+ * max_recv_sge is the SRQ's max_sge.  Lent are one, and one more for each eight that are
+ * posted.  What is lent and not used when the queue pair fails completes there, flushed.
+ */
+#define VMRI_TWIN_LENT_LOG2	5
 
 /*
  * The page that `list` grants: uint32_t grants of the region's pages, in order, to

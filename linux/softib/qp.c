@@ -247,7 +247,8 @@ static int softib_qp_register(struct softib_qp *qp,
 		cmd.ind_log2_entries = ilog2(l->ind_entries);
 
 	do {
-		ret = softib_twin_qp(dev, &cmd, &qp->twin);
+		ret = softib_twin_qp(dev, init->srq ? to_softib_srq(init->srq) :
+						      NULL, &cmd, &qp->twin);
 		if (ret)
 			return ret;
 		ret = softib_command(dev, VMRI_OP_qp_create, &cmd, &cmd.qpn);

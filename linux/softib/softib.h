@@ -424,8 +424,8 @@ int softib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 u64 softib_fast_list(const struct softib_mr *mr);
 
 /* twin.c */
-int softib_twin_qp(struct softib_dev *dev, struct vmri_qp_create *cmd,
-		   struct softib_twin *twin);
+int softib_twin_qp(struct softib_dev *dev, const struct softib_srq *srq,
+		   struct vmri_qp_create *cmd, struct softib_twin *twin);
 int softib_twin_mr(struct softib_dev *dev, struct vmri_mr_register *cmd,
 		   struct ib_umem *umem, struct softib_twin *twin,
 		   struct softib_grants *grants);

@@ -248,16 +248,29 @@ bool softib_twin_retry(u32 twin, int error, int *tries)
 	return twin && error == -EBUSY && ++*tries < SOFTIB_TWIN_TRIES;
 }
 
+/* The twin gets receives of a shared queue, if it can know their memory. */
+static bool softib_twin_lends(const struct softib_srq *srq,
+			      const struct vmri_qp_create *cmd,
+			      struct vmri_twin *arg)
+{
+	if (!srq->user || to_softib_pd(srq->ibsrq.pd)->handle != cmd->pd)
+		return false;
+	arg->u.qp.rq_log2_entries = VMRI_TWIN_LENT_LOG2;
+	arg->u.qp.max_recv_sge = srq->max_sge;
+	return true;
+}
+
 /**
  * softib_twin_qp() - make a twin for a queue pair that is about to be created
  * @dev:	device
+ * @srq:	from which its receives come, or NULL
  * @cmd:	how it is created: number and twin are filled in
  * @twin:	filled in; zeroed when there is none
  *
  * Return: 0 or a negative errno.
  */
-int softib_twin_qp(struct softib_dev *dev, struct vmri_qp_create *cmd,
-		   struct softib_twin *twin)
+int softib_twin_qp(struct softib_dev *dev, const struct softib_srq *srq,
+		   struct vmri_qp_create *cmd, struct softib_twin *twin)
 {
 	struct vmri_twin arg = {
 		.kind = VMRI_RES_QP,
@@ -273,9 +286,11 @@ int softib_twin_qp(struct softib_dev *dev, struct vmri_qp_create *cmd,
 	};
 	int ret;
 
-	/* What the kernel has, datagrams and shared receives stay here. */
+	/* What the kernel has, and datagrams, the NIC does not carry. */
 	if (!softib_has_uplink(dev) || (cmd->flags & VMRI_QPF_KERNEL) ||
-	    cmd->srq || (cmd->type != VMRI_QPT_RC && cmd->type != VMRI_QPT_UC))
+	    (cmd->type != VMRI_QPT_RC && cmd->type != VMRI_QPT_UC))
+		return 0;
+	if (srq && !softib_twin_lends(srq, cmd, &arg))
 		return 0;
 
 	ret = softib_twin_create(dev, &arg, twin);

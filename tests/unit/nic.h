@@ -280,13 +280,17 @@ static inline struct vmri_twin twin_of_mr(const struct guest_mr *mr,
 
 static inline struct vmri_twin twin_of_qp(const struct guest_qp *qp)
 {
+    const struct guest_srq *srq = qp->srq;
+
     return (struct vmri_twin){
         .kind = VMRI_RES_QP, .pd = qp->arg.pd,
         .u.qp = { .type = qp->arg.type,
                   .sq_log2_entries = qp->arg.sq_log2_entries,
-                  .rq_log2_entries = qp->arg.rq_log2_entries,
+                  .rq_log2_entries = srq ? VMRI_TWIN_LENT_LOG2
+                                         : qp->arg.rq_log2_entries,
                   .max_send_sge = qp->arg.max_send_sge,
-                  .max_recv_sge = qp->arg.max_recv_sge,
+                  .max_recv_sge = srq ? srq->arg.max_sge
+                                      : qp->arg.max_recv_sge,
                   .max_inline = qp->arg.max_inline },
     };
 }

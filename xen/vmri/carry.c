@@ -17,11 +17,8 @@
 
 /* ---- waiting for what was handed out ---- */
 
-/*
- * Are less than `limit` away?  Else the owner's driver is called when some have
- * come back.
- */
-static bool below(struct vmri_carry *c, const uint32_t *away, uint32_t limit)
+bool vmri_carry_below(struct vmri_carry *c, const uint32_t *away,
+                      uint32_t limit)
 {
     if ( env_load_acquire(away) < limit )
         return true;
@@ -43,7 +40,7 @@ void vmri_carry_call(struct vmri_qp *qp)
     vmri_slot_put(dev->slot);
 }
 
-static void call_owner(struct vmri_qp *qp)
+void vmri_carry_call_waiting(struct vmri_qp *qp)
 {
     if ( env_load(&qp->carry->wanted) && env_xchg(&qp->carry->wanted, 0) )
         vmri_carry_call(qp);
@@ -52,13 +49,13 @@ static void call_owner(struct vmri_qp *qp)
 static void came_back(struct vmri_qp *qp, uint32_t *away)
 {
     env_fetch_sub(away, 1);
-    call_owner(qp);
+    vmri_carry_call_waiting(qp);
 }
 
 bool vmri_carry_home(struct vmri_qp *qp)
 {
-    return below(qp->carry, &qp->carry->sends, 1) &&
-           below(qp->carry, &qp->carry->recvs, 1);
+    return vmri_carry_below(qp->carry, &qp->carry->sends, 1) &&
+           vmri_carry_below(qp->carry, &qp->carry->recvs, 1);
 }
 
 void vmri_carry_lost(struct vmri_qp *qp)
@@ -66,7 +63,7 @@ void vmri_carry_lost(struct vmri_qp *qp)
     env_store_release(&qp->carry->sends, 0);
     env_store_release(&qp->carry->recvs, 0);
     env_mb();
-    call_owner(qp);
+    vmri_carry_call_waiting(qp);
 }
 
 /* ---- handing out; by the owner ---- */
@@ -94,12 +91,8 @@ static bool put(struct vmri_uplink *u, struct vmri_qp *qp,
     return vmri_uplink_put_in_turn(u, &qp->carry->waiter, msg, body, bytes);
 }
 
-/*
- * Hand out a message, which then is away.  False: it waits for room, or the queue
- * pair will be in another state soon.
- */
-static bool hand_out(struct vmri_qp *qp, struct vmri_uplink_msg *msg,
-                     const void *body, uint32_t bytes, uint32_t *away)
+bool vmri_carry_hand_out(struct vmri_qp *qp, struct vmri_uplink_msg *msg,
+                         const void *body, uint32_t bytes, uint32_t *away)
 {
     struct vmri_uplink *u = qp->dev->uplink;
     bool done;
@@ -113,13 +106,9 @@ static bool hand_out(struct vmri_qp *qp, struct vmri_uplink_msg *msg,
     return done;
 }
 
-/*
- * Keep of `num` entries those that hold `want` bytes, and look whether each may be
- * named and is known to the NIC.  How many they are, and *verr.
- */
-static uint32_t check_entries(const struct vmri_qp *qp, struct vmri_sge *sge,
-                              uint32_t num, uint64_t want, uint32_t access,
-                              uint16_t *verr)
+uint32_t vmri_carry_entries(const struct vmri_qp *qp, struct vmri_sge *sge,
+                            uint32_t num, uint64_t want, uint32_t access,
+                            uint16_t *verr)
 {
     uint32_t i, n = 0;
 
@@ -165,7 +154,7 @@ static enum vmri_step fail_receive(struct vmri_qp *qp,
         .opcode = VMRI_WC_OP_RECV,
     };
 
-    if ( !below(qp->carry, &qp->carry->recvs, 1) )
+    if ( !vmri_carry_below(qp->carry, &qp->carry->recvs, 1) )
         return VMRI_STEP_PARKED;
 
     env_lock(&qp->lock);
@@ -191,14 +180,15 @@ static enum vmri_step hand_receive(struct vmri_qp *qp)
         return VMRI_STEP_MORE;
     }
 
-    n = check_entries(qp, sge, rx.sgl.num, ~0ULL, VMRI_ACCESS_LOCAL_WRITE,
-                      &verr);
+    n = vmri_carry_entries(qp, sge, rx.sgl.num, ~0ULL,
+                           VMRI_ACCESS_LOCAL_WRITE, &verr);
     if ( verr )
         return fail_receive(qp, &rx, verr);
 
     msg.u.recv.wr_id = rx.wr_id;
     msg.u.recv.num_sge = n;
-    if ( !hand_out(qp, &msg, sge, n * sizeof(sge[0]), &qp->carry->recvs) )
+    if ( !vmri_carry_hand_out(qp, &msg, sge, n * sizeof(sge[0]),
+                              &qp->carry->recvs) )
         return VMRI_STEP_PARKED;
 
     env_lock(&qp->lock);
@@ -217,7 +207,7 @@ static enum vmri_step hand_receives(struct vmri_qp *qp, uint32_t *budget)
     {
         if ( !*budget )
             return VMRI_STEP_MORE;
-        if ( !below(c, &c->recvs, c->max_recvs) )
+        if ( !vmri_carry_below(c, &c->recvs, c->max_recvs) )
             return VMRI_STEP_PARKED;
         rc = hand_receive(qp);
         vmri_spend(budget, REQUEST_COST);
@@ -262,8 +252,8 @@ static bool gather(struct vmri_qp *qp, struct vmri_sge *sge, uint16_t *num)
     uint16_t verr;
 
     vmri_cursor_privatise(&tx->sgl, sge);
-    *num = check_entries(qp, sge, tx->sgl.num, tx->wqe.length,
-                         fetch ? VMRI_ACCESS_LOCAL_WRITE : 0, &verr);
+    *num = vmri_carry_entries(qp, sge, tx->sgl.num, tx->wqe.length,
+                              fetch ? VMRI_ACCESS_LOCAL_WRITE : 0, &verr);
     if ( verr )
     {
         vmri_fail(qp, VMRI_WC_LOC_PROT_ERR, verr);
@@ -344,7 +334,7 @@ static bool pay(struct vmri_qp *qp)
 /* When those before it are back. */
 static enum vmri_step fail_send(struct vmri_qp *qp)
 {
-    if ( !below(qp->carry, &qp->carry->sends, 1) )
+    if ( !vmri_carry_below(qp->carry, &qp->carry->sends, 1) )
     {
         qp->tx.active = false;
         return VMRI_STEP_PARKED;
@@ -370,7 +360,8 @@ static enum vmri_step hand_send(struct vmri_qp *qp)
 
     /* Until it has left, it is still to be taken. */
     qp->tx.active = false;
-    if ( !pay(qp) || !hand_out(qp, &msg, &body, bytes, &c->sends) )
+    if ( !pay(qp) ||
+         !vmri_carry_hand_out(qp, &msg, &body, bytes, &c->sends) )
         return VMRI_STEP_PARKED;
 
     c->paid = 0;
@@ -403,7 +394,7 @@ static enum vmri_step hand_sends(struct vmri_qp *qp, uint32_t *budget)
         }
         if ( !*budget )
             return VMRI_STEP_MORE;
-        if ( !below(c, &c->sends, c->max_sends) )
+        if ( !vmri_carry_below(c, &c->sends, c->max_sends) )
             return VMRI_STEP_PARKED;
         rc = hand_send(qp);
         vmri_spend(budget, REQUEST_COST);
@@ -428,14 +419,15 @@ static void end_turn(struct vmri_qp *qp)
 enum vmri_step vmri_carry(struct vmri_qp *qp, uint32_t *budget)
 {
     const unsigned int state = vmri_qp_state(qp);
-    enum vmri_step received = hand_receives(qp, budget), sent;
+    enum vmri_step received = qp->srq ? vmri_lend(qp, budget)
+                                      : hand_receives(qp, budget), sent;
 
     if ( received == VMRI_STEP_MORE || state == VMRI_QPS_RTR )
         return received;
 
     if ( state == VMRI_QPS_SQD )
-        sent = below(qp->carry, &qp->carry->sends, 1) ? VMRI_STEP_DONE
-                                                      : VMRI_STEP_PARKED;
+        sent = vmri_carry_below(qp->carry, &qp->carry->sends, 1)
+               ? VMRI_STEP_DONE : VMRI_STEP_PARKED;
     else
         sent = hand_sends(qp, budget);
 
@@ -497,8 +489,16 @@ static void received(struct vmri_qp *qp, const struct vmri_uplink_result *r)
     if ( !env_load_acquire(&c->recvs) )
         return;
 
-    vmri_recv_complete(qp, &rx, &cqe);
-    came_back(qp, &c->recvs);
+    if ( qp->srq )
+    {
+        vmri_recv_tell(qp, &rx, &cqe);
+        vmri_lend_returned(qp);
+    }
+    else
+    {
+        vmri_recv_complete(qp, &rx, &cqe);
+        came_back(qp, &c->recvs);
+    }
     if ( cqe.status )
         vmri_qp_error(qp, 0);
 }

@@ -521,6 +521,7 @@ static void lower_to(const struct vmri_uplink_caps *caps,
     while ( attr->max_qp_wr > caps->max_qp_wr )
         attr->max_qp_wr /= 2;
     attr->max_sge = min(attr->max_sge, caps->max_sge);
+    attr->max_srq_sge = min(attr->max_srq_sge, caps->max_sge);
     attr->max_inline = min(attr->max_inline, caps->max_inline);
     attr->max_rd_atomic = min(attr->max_rd_atomic, caps->max_rd_atomic);
     attr->mtu = min(attr->mtu, caps->mtu);

@@ -52,8 +52,8 @@ static int check_create(const struct vmri_qp_create *arg)
     if ( (arg->flags & VMRI_QPF_BLOCK_LOOPBACK) && arg->type != VMRI_QPT_UD )
         return -EINVAL;
 
-    /* What is carried is for processes, with a queue of their own. */
-    if ( arg->twin && ((arg->flags & VMRI_QPF_KERNEL) || arg->srq) )
+    /* What is carried is for processes. */
+    if ( arg->twin && (arg->flags & VMRI_QPF_KERNEL) )
         return -EOPNOTSUPP;
 
     return check_type(arg);
@@ -165,7 +165,8 @@ static struct vmri_carry *carry_alloc(struct vmri_dev *dev,
     {
         c->twin = arg->twin;
         c->max_sends = 1U << arg->sq_log2_entries;
-        c->max_recvs = 1U << arg->rq_log2_entries;
+        c->max_recvs = 1U << (arg->srq ? VMRI_TWIN_LENT_LOG2
+                                       : arg->rq_log2_entries);
     }
 
     return c;

@@ -573,6 +573,9 @@ void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx);
 /* Complete a receive of qp (its lock not held): false when its CQ is dead. */
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe);
+/* The same of one that is neither in its queue nor in qp->rx any more. */
+bool vmri_recv_tell(struct vmri_qp *qp, const struct vmri_rx *rx,
+                    struct vmri_cqe *cqe);
 
 /* park.c.  deadline in ns of env_now(); VMRI_FOREVER: only a wake helps. */
 #define VMRI_FOREVER    (~0ULL)

@@ -104,15 +104,9 @@ void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
     push(qp, rx, &cqe);
 }
 
-bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
-                        struct vmri_cqe *cqe)
+bool vmri_recv_tell(struct vmri_qp *qp, const struct vmri_rx *rx,
+                    struct vmri_cqe *cqe)
 {
-    env_lock(&qp->lock);
-    if ( !vmri_qp_datagram(qp) )
-        qp->rx.active = false;
-    vmri_recv_release(qp);
-    env_unlock(&qp->lock);
-
     if ( !cqe->status )
     {
         vmri_count_qp(qp, rx_msgs, 1);
@@ -126,6 +120,18 @@ bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
     vmri_qp_error(qp, VMRI_EVENT_QP_FATAL);
 
     return false;
+}
+
+bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
+                        struct vmri_cqe *cqe)
+{
+    env_lock(&qp->lock);
+    if ( !vmri_qp_datagram(qp) )
+        qp->rx.active = false;
+    vmri_recv_release(qp);
+    env_unlock(&qp->lock);
+
+    return vmri_recv_tell(qp, rx, cqe);
 }
 
 /*

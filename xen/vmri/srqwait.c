@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMRI: whose peers wait for a receive of a shared queue.
+ * VMRI: whose peers wait for a receive of a shared queue, or, if these are on other
+ * hosts, who wait themselves (lend.c).
  *
  * They stand in line in the order in which they came; each posted receive
  * wakes the first.  One that was woken and finds the receive gone, taken by a
@@ -132,7 +133,7 @@ int vmri_srq_schedule(struct vmri_dev *dev, uint32_t handle)
 
     for ( n = 0; n < WAKE_MAX && (qp = next_served(srq)) != NULL; n++ )
     {
-        if ( !vmri_wake_peer(qp) )
+        if ( !(qp->carry && vmri_lend_wake(qp)) && !vmri_wake_peer(qp) )
         {
             /* Nobody waits there any more: the next one's turn. */
             env_lock(&srq->lock);

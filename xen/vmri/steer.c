@@ -74,7 +74,7 @@ static int leads_there(const struct vmri_qp *qp)
 {
     if ( qp->carry )
         return VMRI_ELSEWHERE;
-    if ( qp->dev->uplink && (qp->rings.kernel || qp->srq ||
+    if ( qp->dev->uplink && (qp->rings.kernel ||
                              (qp->type != VMRI_QPT_RC &&
                               qp->type != VMRI_QPT_UC)) )
         return -EOPNOTSUPP;

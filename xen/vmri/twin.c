@@ -650,6 +650,23 @@ void vmri_twin_leave_mr(struct vmri_dev *dev, uint32_t handle)
     env_unlock(&dev->uplink->lock);
 }
 
+/* Is a queue pair what its twin was made for? */
+static bool is_like(const struct vmri_qp *qp, const struct vmri_twin *twin,
+                    const struct vmri_qp_create *arg)
+{
+    const struct vmri_srq *srq = qp->srq;
+    const uint8_t log2 = srq ? VMRI_TWIN_LENT_LOG2 : arg->rq_log2_entries;
+    const uint8_t max_sge = srq ? srq->wq.max_sge : arg->max_recv_sge;
+
+    return twin->u.qp.type == arg->type &&
+           twin->u.qp.sq_log2_entries == arg->sq_log2_entries &&
+           twin->u.qp.rq_log2_entries == log2 &&
+           twin->u.qp.max_send_sge == arg->max_send_sge &&
+           twin->u.qp.max_recv_sge == max_sge &&
+           twin->u.qp.max_inline == arg->max_inline &&
+           (!srq || (srq->rings.pd == qp->rings.pd && !srq->rings.kernel));
+}
+
 int vmri_twin_claim_qp(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 {
     struct vmri_dev *dev = qp->dev;
@@ -658,12 +675,7 @@ int vmri_twin_claim_qp(struct vmri_qp *qp, const struct vmri_qp_create *arg)
 
     env_lock(&dev->uplink->lock);
     ret = claimable(dev, arg->twin, VMRI_RES_QP, arg->qpn, qp->rings.pd, &t);
-    if ( !ret && (t->twin.u.qp.type != arg->type ||
-                  t->twin.u.qp.sq_log2_entries != arg->sq_log2_entries ||
-                  t->twin.u.qp.rq_log2_entries != arg->rq_log2_entries ||
-                  t->twin.u.qp.max_send_sge != arg->max_send_sge ||
-                  t->twin.u.qp.max_recv_sge != arg->max_recv_sge ||
-                  t->twin.u.qp.max_inline != arg->max_inline) )
+    if ( !ret && !is_like(qp, &t->twin, arg) )
         ret = -EINVAL;
     if ( !ret )
     {

@@ -184,6 +184,7 @@ struct vmri_carry {
     uint32_t sends;
     uint32_t recvs;
     uint32_t wanted;            /* atomic: the owner waits for some to come back */
+    uint32_t low;               /* atomic: or, shared receives, for so few to be away */
     uint32_t paid;              /* by the owner: bytes that its rates let go */
 };
 
@@ -210,6 +211,36 @@ void vmri_carry_result(struct vmri_qp *qp, const struct vmri_uplink_result *r);
 void vmri_carry_call(struct vmri_qp *qp);
 /* By uplink->lock: nothing comes back any more. */
 void vmri_carry_lost(struct vmri_qp *qp);
+/* The same, if it waits for something to come back. */
+void vmri_carry_call_waiting(struct vmri_qp *qp);
+/*
+ * Are less than `limit` away?  Else the owner's driver is called when some have come
+ * back.
+ */
+bool vmri_carry_below(struct vmri_carry *c, const uint32_t *away,
+                      uint32_t limit);
+/*
+ * By the owner: hand out a message, which then is away.  False: it waits for room, or
+ * the queue pair will be in another state soon.
+ */
+bool vmri_carry_hand_out(struct vmri_qp *qp, struct vmri_uplink_msg *msg,
+                         const void *body, uint32_t bytes, uint32_t *away);
+/*
+ * Keep of `num` entries those that hold `want` bytes, and look whether each may be
+ * named and is known to the NIC.  How many they are, and *verr.
+ */
+uint32_t vmri_carry_entries(const struct vmri_qp *qp, struct vmri_sge *sge,
+                            uint32_t num, uint64_t want, uint32_t access,
+                            uint16_t *verr);
+
+/* ---- receives of shared queues (lend.c) ---- */
+
+/* By the owner: lend the twin what it may have. */
+enum vmri_step vmri_lend(struct vmri_qp *qp, uint32_t *budget);
+/* One that was lent has come back. */
+void vmri_lend_returned(struct vmri_qp *qp);
+/* A receive was posted for which the queue pair waits: false if it does not. */
+bool vmri_lend_wake(struct vmri_qp *qp);
 
 /* ---- datagrams to other hosts (relay.c) ---- */
 
