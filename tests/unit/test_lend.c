@@ -148,8 +148,7 @@ TEST(lend_no_more_than_the_twin_holds)
 TEST(lend_beside_a_peer_of_this_host)
 {
     struct shared s = begin(4);
-    const struct guest_qp_opts opts = { .srq = s.srq };
-    struct guest_qp *here = guest_qp(s.g, &opts), *peer = guest_qp(s.g, NULL);
+    struct guest_qp *here = sharing_qp(&s), *peer = guest_qp(s.g, NULL);
     struct guest_wr wr = {
         .wr_id = 9, .opcode = VMRI_WR_SEND, .flags = VMRI_SEND_SIGNALED,
         .num_sge = 1, .sge = { mr_sge(&s.mr, 5000, 50) },
@@ -212,26 +211,43 @@ TEST(lend_waits_and_fails)
     CHECK_EQ(srq_destroy(s.srq), 0);
 }
 
-/* A receive that names what may not be named: when it is the next. */
+/* A receive that names what may not be named: when it is the next, and once. */
 TEST(lend_entries_that_name_wrongly)
 {
     struct shared s = begin(6);
     struct vmri_sge sge = mr_sge(&s.mr, 0, 100);
-    struct nic_msg msg;
+    struct nic_msg msg[3];
     struct vmri_cqe cqe;
+    unsigned int i;
 
-    srq_recv(s.srq, 1, &sge, 1);
+    post(&s, 1, 1);
     world_settle();
-    msg = expect_lent(&s, 1, s.qp);
+    msg[0] = expect_lent(&s, 1, s.qp);
+    post(&s, 2, 2);
     sge.lkey ^= 0x100;
-    srq_recv(s.srq, 2, &sge, 1);
-    nic_received(s.nic, &msg, 0, 1);
-    cq_expect(s.qp->rcq, 1, 0);
+    srq_recv(s.srq, 4, &sge, 1);
+    post(&s, 5, 30);
+    nic_received(s.nic, &msg[0], 0, 1);
     world_settle();
-    cqe = cq_expect(s.qp->rcq, 2, VMRI_WC_LOC_PROT_ERR);
+    msg[1] = expect_lent(&s, 2, s.qp);
+    msg[2] = expect_lent(&s, 3, s.qp);
+    nic_expect_none(s.nic);
+    cq_expect(s.qp->rcq, 1, 0);
+    for ( i = 1; i < 3; i++ )
+    {
+        CHECK_EQ(qp_state(s.qp), VMRI_QPS_RTS);
+        cq_expect_none(s.qp->rcq);
+        nic_received(s.nic, &msg[i], 0, 1);
+        cq_expect(s.qp->rcq, i + 1, 0);
+        world_settle();
+    }
+    cqe = cq_expect(s.qp->rcq, 4, VMRI_WC_LOC_PROT_ERR);
     CHECK_EQ(cqe.vendor_err, VMRI_VERR_KEY);
     CHECK_EQ(qp_state(s.qp), VMRI_QPS_ERR);
     nic_expect(s.nic, VMRI_UPLINK_MODIFY);
+    nic_moved(s.nic, s.qp->arg.twin, VMRI_QPS_ERR, 0);
+    world_settle();
+    cq_expect_none(s.qp->rcq);
 }
 
 /* A queue pair whose requests fill the ring. */
@@ -262,13 +278,20 @@ static void empty_ring(struct shared *s)
 TEST(lend_waits_for_room)
 {
     struct shared s = begin(4);
+    const struct vmri_sge sge[2] = {
+        mr_sge(&s.mr, 0, 0), mr_sge(&s.mr, 100, 10),
+    };
+    struct nic_msg msg;
 
     fill_ring(&s);
-    post(&s, 1, 2);
+    srq_recv(s.srq, 1, sge, 2);
+    post(&s, 2, 1);
     world_settle();
     CHECK_EQ(s.srq->prod - s.srq->hdr->cons, 1);
     empty_ring(&s);
-    expect_lent(&s, 1, s.qp);
+    msg = expect_lent(&s, 1, s.qp);
+    CHECK_EQ(msg.m.u.recv.num_sge, 1);
+    CHECK_EQ(msg.u.sge[0].addr, sge[1].addr);
     nic_expect_none(s.nic);
 }
 
@@ -304,10 +327,13 @@ TEST(lend_dead_queue)
 TEST(lend_twin_unlike_its_queue_pair)
 {
     struct shared s = begin(4);
-    const struct guest_srq_opts in_another_pd = { .pd = guest_pd(s.g) };
+    const struct guest_srq_opts others[] = {
+        { .pd = guest_pd(s.g) }, { .kernel = true },
+    };
     struct guest_qp_opts opts = { .srq = s.srq };
     struct guest_qp *qp = qp_prepare(s.g, &opts);
     struct vmri_twin arg = twin_of_qp(qp);
+    unsigned int i;
 
     arg.u.qp.rq_log2_entries--;
     qp->arg.qpn = nic_make(s.nic, s.g, &arg);
@@ -322,10 +348,14 @@ TEST(lend_twin_unlike_its_queue_pair)
     CHECK_EQ(try_qp(qp), -EINVAL);
     nic_end(s.nic, s.g, arg.handle);
 
-    opts.srq = guest_srq(s.g, &in_another_pd);
-    qp = qp_prepare(s.g, &opts);
-    arg = twin_of_qp(qp);
-    qp->arg.qpn = nic_make(s.nic, s.g, &arg);
-    qp->arg.twin = arg.handle;
-    CHECK_EQ(try_qp(qp), -EINVAL);
+    for ( i = 0; i < ARRAY_SIZE(others); i++ )
+    {
+        opts.srq = guest_srq(s.g, &others[i]);
+        qp = qp_prepare(s.g, &opts);
+        arg = twin_of_qp(qp);
+        qp->arg.qpn = nic_make(s.nic, s.g, &arg);
+        qp->arg.twin = arg.handle;
+        CHECK_EQ(try_qp(qp), -EINVAL);
+    }
+    CHECK_EQ(s.g->attr.max_srq_sge, nic_caps.max_sge);
 }
