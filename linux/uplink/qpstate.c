@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SoftIB's uplink: the states of queue pairs' twins, and their peers' addresses.
+ * SoftIB's uplink: the states of queue pairs' twins.
  */
 #include <linux/jiffies.h>
-#include <net/ipv6.h>
-#include <rdma/ib_cache.h>
 
 #include "uplink.h"
 
@@ -18,81 +16,6 @@ static_assert(IB_QPS_RTR == (int)VMRI_QPS_RTR &&
 	      IB_QPS_RESET == (int)VMRI_QPS_RESET);
 static_assert(IB_QP_ACCESS_FLAGS == (int)VMRI_QPA_ACCESS_FLAGS &&
 	      IB_QP_MIN_RNR_TIMER == (int)VMRI_QPA_MIN_RNR_TIMER);
-
-/* ---- addresses ---- */
-
-/* Which of the NIC's addresses can talk to each other. */
-enum uplink_family {
-	UPLINK_IPV4,
-	UPLINK_LINK_LOCAL,
-	UPLINK_IPV6,
-};
-
-static enum uplink_family uplink_family(const void *gid)
-{
-	const struct in6_addr *address = gid;
-
-	if (ipv6_addr_v4mapped(address))
-		return UPLINK_IPV4;
-	return ipv6_addr_type(address) & IPV6_ADDR_LINKLOCAL ?
-	       UPLINK_LINK_LOCAL : UPLINK_IPV6;
-}
-
-/**
- * uplink_find_gid() - the NIC's own address for a peer
- * @up:		uplink
- * @dgid:	peer's, or NULL: any will do
- *
- * Return: its attributes, for rdma_put_gid_attr(), or an error pointer.
- */
-const struct ib_gid_attr *uplink_find_gid(struct uplink *up, const u8 *dgid)
-{
-	int i, length = up->ibdev->port_data[UPLINK_PORT].immutable.gid_tbl_len;
-	const struct ib_gid_attr *attr;
-
-	for (i = 0; i < length; i++) {
-		attr = rdma_get_gid_attr(up->ibdev, UPLINK_PORT, i);
-		if (IS_ERR(attr))
-			continue;
-		if (attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
-		    (!dgid || uplink_family(&attr->gid) == uplink_family(dgid)))
-			return attr;
-		rdma_put_gid_attr(attr);
-	}
-	return ERR_PTR(-EHOSTUNREACH);
-}
-
-/*
- * The path to a peer's host.  Only for those who make address handles the core
- * finds out which Ethernet address it has; that is written to the attributes.
- */
-static int uplink_resolve(struct uplink_qp *qp, const struct vmri_av *av,
-			  struct rdma_ah_attr *ah)
-{
-	struct uplink *up = qp->twin.up;
-	const struct ib_gid_attr *sgid = uplink_find_gid(up, av->dgid);
-	union ib_gid dgid;
-	struct ib_ah *ibah;
-
-	if (IS_ERR(sgid))
-		return PTR_ERR(sgid);
-
-	memcpy(&dgid, av->dgid, sizeof(dgid));
-	ah->type = rdma_ah_find_type(up->ibdev, UPLINK_PORT);
-	rdma_ah_set_port_num(ah, UPLINK_PORT);
-	rdma_ah_set_sl(ah, av->sl);
-	rdma_ah_set_grh(ah, &dgid, av->flow_label, sgid->index, av->hop_limit,
-			av->traffic_class);
-	rdma_put_gid_attr(sgid);
-
-	ibah = rdma_create_user_ah(qp->twin.pd->ibpd, ah, NULL);
-	if (IS_ERR(ibah))
-		return -EHOSTUNREACH;
-	rdma_destroy_ah(ibah, RDMA_DESTROY_AH_SLEEPABLE);
-	return 0;
-}
-
-/* ---- states ---- */
 
 static int uplink_enter(struct uplink_qp *qp, struct ib_qp_attr *attr, int mask)
 {

@@ -331,7 +331,11 @@ void uplink_qp_make_ready(struct uplink_qp *qp);
 /* qpstate.c */
 int uplink_qp_modify(struct uplink_qp *qp, const struct vmri_qp_modify *attr);
 void uplink_qp_drain(struct uplink_qp *qp);
+
+/* address.c */
 const struct ib_gid_attr *uplink_find_gid(struct uplink *up, const u8 *dgid);
+int uplink_resolve(struct uplink_qp *qp, const struct vmri_av *av,
+		   struct rdma_ah_attr *ah);
 
 /* post.c */
 void uplink_post_send(struct uplink *up, struct uplink_qp *qp,
