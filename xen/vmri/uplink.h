@@ -72,7 +72,8 @@ uint32_t vmri_uplink_number(const struct vmri_dev *dev);
 struct vmri_uplink *vmri_uplink_own(uint32_t number, const struct domain *d);
 void vmri_waiter_init(struct vmri_waiter *w, struct vmri_qp *qp);
 
-/* All below by u->lock. */
+/* ---- its ring (turn.c); all by u->lock ---- */
+
 /*
  * Put a message into the ring, `bytes` of `body` in the units behind it.  False:
  * there is no room.
@@ -89,9 +90,10 @@ bool vmri_uplink_put_in_turn(struct vmri_uplink *u, struct vmri_waiter *w,
 void vmri_uplink_yield(struct vmri_uplink *u, struct vmri_waiter *w);
 /*
  * Say what was left unsaid, and give turns to those who wait, as far as there is
- * room; have the uplink call when that is not all.
+ * room; have the uplink call when that is not all.  With `round` this is such a call,
+ * else a round that is under way is not ended.
  */
-void vmri_uplink_pump(struct vmri_uplink *u);
+void vmri_uplink_pump(struct vmri_uplink *u, bool round);
 
 /* ---- twins (twin.c) ---- */
 
@@ -125,7 +127,7 @@ struct vmri_double {
 int vmri_twin_create(struct vmri_dev *dev, struct vmri_twin *arg);
 int vmri_twin_destroy(struct vmri_dev *dev, uint32_t handle);
 /*
- * The twin that a new object names becomes its own: 0, -ENOENT, -EBUSY or -EINVAL.
+ * claim.c.  The twin that a new object names becomes its own: 0, -ENOENT, -EBUSY or -EINVAL.
  * And has lost it again.
  */
 int vmri_twin_claim_mr(struct vmri_dev *dev, const struct vmri_mr_register *arg,
@@ -139,6 +141,8 @@ int vmri_twins_close(struct vmri_dev *dev);
 /* By u->lock. */
 /* What a handle names; NULL: nothing. */
 struct vmri_double *vmri_twin_find(struct vmri_uplink *u, uint32_t handle);
+/* The same of a device that is not to go, if it is that one's. */
+struct vmri_double *vmri_twin_of_dev(struct vmri_dev *dev, uint32_t handle);
 /* That of a QP which has a carry, or NULL. */
 struct vmri_double *vmri_twin_of(const struct vmri_qp *qp);
 /* Say what there is to say: false if there is no room for all of it. */
