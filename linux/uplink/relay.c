@@ -21,7 +21,7 @@
 
 #include "uplink.h"
 
-#define UPLINK_RELAY_BUFFER	SZ_1M	/* bytes that may wait to be received */
+#define UPLINK_RELAY_BUFFER	SZ_1M	/* bytes that may wait, in either direction */
 #define UPLINK_RELAY_TURN	16	/* packets, till the ring gets its turn */
 
 static ushort relay_port = 4799;
@@ -299,10 +299,10 @@ static bool uplink_receive(struct uplink *up)
 			      MSG_DONTWAIT);
 	if (size == -EAGAIN)
 		return false;
-	if (size < 0 || (msg.msg_flags & MSG_TRUNC))
-		counter = &uplink_relay_count.malformed;
-	else if (!uplink_is_for_us(up, &from, &control))
+	if (!uplink_is_for_us(up, &from, &control))
 		counter = &uplink_relay_count.foreign;
+	else if (size < 0 || (msg.msg_flags & MSG_TRUNC))
+		counter = &uplink_relay_count.malformed;
 	else
 		counter = uplink_deliver(up, size, &from);
 	uplink_count(counter);
@@ -384,6 +384,7 @@ void uplink_relay_open(struct uplink *up)
 		goto err_warn;
 	sock->sk->sk_ipv6only = false;
 	sock_set_rcvbuf(sock->sk, UPLINK_RELAY_BUFFER);
+	WRITE_ONCE(sock->sk->sk_sndbuf, UPLINK_RELAY_BUFFER);
 	ip6_sock_set_recvpktinfo(sock->sk);
 	uplink_listen(up, sock->sk);
 	ret = kernel_bind(sock, (struct sockaddr *)&any, sizeof(any));

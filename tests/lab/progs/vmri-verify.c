@@ -6,8 +6,8 @@
  *	vmri-verify [-gq] [-d DEVICE] [-p PORT] [-s SEED] HOST	calls it
  *
  * With -q, which both sides must have, a case in three is run: other sizes for each
- * operation.  With -g, likewise, connections are made to GIDs, and only RC and UC
- * without shared receives are tried: what has peers on other hosts.
+ * operation.  With -g, likewise, connections are made to GIDs, and only what has peers
+ * on other hosts is tried: not XRC, and UD on Ethernet only.
  * Both sides run the same list of cases in step, with the same seed; first the
  * caller sends, then the other.  Each case is one operation of one size; both
  * sides then compare all memory around it, and all fields of the completions.
@@ -222,7 +222,8 @@ static bool has_grh(const struct side *s, const struct test *t)
 /* Does either side have such queue pairs? */
 static bool has_kind(const struct side *s, enum kind kind)
 {
-	return !s->remote || kind == RC || kind == UC;
+	return !s->remote || (ends[kind].type != IBV_QPT_XRC_SEND &&
+			      (ends[kind].type != IBV_QPT_UD || on_ethernet(s)));
 }
 
 static struct end *end_of(struct side *s, const struct test *t)
