@@ -786,8 +786,9 @@ VMRI_ASSERT_SIZE(vmri_twin, 56);
 /*
  * A queue pair whose receives come from an SRQ, of its PD and not the kernel's: it is
  * lent so many of them at the most, as the twin's rq_log2_entries has to say; the twin's
- * max_recv_sge is the SRQ's max_sge.  Lent are one, and one more for each eight that are
- * posted.  What is lent and not used when the queue pair fails completes there, flushed.
+ * max_recv_sge is the SRQ's max_sge.  Lent is one, and one more for each that came back
+ * filled, while the SRQ has more than is lent of it.  What is lent and not used when the
+ * queue pair fails completes there, flushed.
  */
 #define VMRI_TWIN_LENT_LOG2	5
 

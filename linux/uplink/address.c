@@ -109,12 +109,10 @@ const struct ib_gid_attr *uplink_find_gid(struct uplink *up, const u8 *dgid)
 	const struct ib_gid_attr *attr;
 
 	/* Of link-local addresses the route alone says nothing. */
-	if (dgid && uplink_family(dgid) != UPLINK_LINK_LOCAL) {
-		attr = uplink_routed_gid(up, dgid);
-		if (!IS_ERR(attr))
-			return attr;
-	}
-	return uplink_first_gid(up, dgid);
+	if (!dgid || uplink_family(dgid) == UPLINK_LINK_LOCAL)
+		return uplink_first_gid(up, dgid);
+	attr = uplink_routed_gid(up, dgid);
+	return IS_ERR(attr) ? ERR_PTR(-EHOSTUNREACH) : attr;
 }
 
 /**

@@ -3,9 +3,9 @@
  * SoftIB's uplink: datagrams to and from other hosts, by UDP between uplinks.
  *
  * A packet goes from the address that twins have, too, to the one that VMRI names.
- * One is taken that was sent to an address of the NIC's, and came in by the interface
- * that has it: what dom0 is reached by otherwise, the guests' own network for instance,
- * is none of the underlay.  Nothing proves who sent it; from which host a device may
+ * One is taken that was sent to that address of the NIC's by which packets go to its
+ * sender, and came in by that one's interface: what dom0 is reached by otherwise, the
+ * guests' own network for instance, is none of the underlay.  Nothing proves who sent it; from which host a device may
  * be heard VMRI knows.
  *
  * The socket speaks both IPs: addresses of IPv4 look as in GIDs then.
@@ -122,24 +122,21 @@ static int uplink_find_path(struct uplink *up, const u8 *host_gid,
 	return from->ipi6_ifindex ? 0 : -ENODEV;
 }
 
-/* Is it the NIC's, on the interface that the packet came in by? */
-static bool uplink_has_address(struct uplink *up, const struct in6_pktinfo *at)
+/*
+ * Did it come to the address and by the interface by which packets go to its sender?
+ * So what another network brings with an address of the underlay's is not taken.
+ */
+static bool uplink_is_on_path(struct uplink *up,
+			      const struct sockaddr_in6 *from,
+			      const struct in6_pktinfo *at)
 {
-	const struct ib_gid_attr *attr = ERR_PTR(-ENODEV);
-	struct net_device *ndev;
-	union ib_gid gid;
+	union uplink_control control = {};
+	const struct in6_pktinfo *path = CMSG_DATA(&control.hdr);
+	struct sockaddr_in6 to = {};
 
-	memcpy(&gid, &at->ipi6_addr, sizeof(gid));
-	rcu_read_lock();
-	ndev = dev_get_by_index_rcu(&init_net, at->ipi6_ifindex);
-	if (ndev)
-		attr = rdma_find_gid(up->ibdev, &gid,
-				     IB_GID_TYPE_ROCE_UDP_ENCAP, ndev);
-	rcu_read_unlock();
-	if (IS_ERR(attr))
-		return false;
-	rdma_put_gid_attr(attr);
-	return true;
+	return !uplink_find_path(up, from->sin6_addr.s6_addr, &to, &control) &&
+	       ipv6_addr_equal(&path->ipi6_addr, &at->ipi6_addr) &&
+	       path->ipi6_ifindex == at->ipi6_ifindex;
 }
 
 static bool uplink_is_for_us(struct uplink *up, const struct sockaddr_in6 *from,
@@ -148,7 +145,7 @@ static bool uplink_is_for_us(struct uplink *up, const struct sockaddr_in6 *from,
 	return control->hdr.cmsg_level == SOL_IPV6 &&
 	       control->hdr.cmsg_type == IPV6_PKTINFO &&
 	       from->sin6_port == htons(relay_port) &&
-	       uplink_has_address(up, CMSG_DATA(&control->hdr));
+	       uplink_is_on_path(up, from, CMSG_DATA(&control->hdr));
 }
 
 /* ---- sending ---- */

@@ -61,7 +61,7 @@ bool vmri_carry_home(struct vmri_qp *qp)
 void vmri_carry_lost(struct vmri_qp *qp)
 {
     env_store_release(&qp->carry->sends, 0);
-    env_store_release(&qp->carry->recvs, 0);
+    vmri_lend_lost(qp);
     env_mb();
     vmri_carry_call_waiting(qp);
 }
@@ -416,11 +416,15 @@ static void end_turn(struct vmri_qp *qp)
     env_unlock(&u->lock);
 }
 
+enum vmri_step vmri_carry_receives(struct vmri_qp *qp, uint32_t *budget)
+{
+    return qp->srq ? vmri_lend(qp, budget) : hand_receives(qp, budget);
+}
+
 enum vmri_step vmri_carry(struct vmri_qp *qp, uint32_t *budget)
 {
     const unsigned int state = vmri_qp_state(qp);
-    enum vmri_step received = qp->srq ? vmri_lend(qp, budget)
-                                      : hand_receives(qp, budget), sent;
+    enum vmri_step received = vmri_carry_receives(qp, budget), sent;
 
     if ( received == VMRI_STEP_MORE || state == VMRI_QPS_RTR )
         return received;
@@ -492,7 +496,7 @@ static void received(struct vmri_qp *qp, const struct vmri_uplink_result *r)
     if ( qp->srq )
     {
         vmri_recv_tell(qp, &rx, &cqe);
-        vmri_lend_returned(qp);
+        vmri_lend_returned(qp, !cqe.status);
     }
     else
     {

@@ -258,12 +258,14 @@ static enum run flush_receives(struct vmri_qp *qp, uint32_t *budget)
 
 /*
  * One that is parked: it waits, unless it was woken just now, or its peer is on
- * another host.
+ * another host.  What that one sends does not wait for our rate.
  */
 static noinline enum run carry(struct vmri_qp *qp, uint32_t *budget)
 {
     const enum vmri_parked parked = env_load(&qp->parked);
 
+    if ( parked == VMRI_PARK_RATE && qp->home == VMRI_PARK_UPLINK )
+        vmri_carry_receives(qp, budget);
     if ( parked != VMRI_PARK_UPLINK )
         return parked == VMRI_PARK_NONE ? RUN_MORE : RUN_PARKED;
 

@@ -3,15 +3,15 @@
  * VMRI: receives of a shared queue, for queue pairs whose peer is on another host.
  *
  * What a NIC has it does not give back, and peers on this host are served from the same
- * queue.  So each queue pair is lent one receive, and more only when there is plenty:
- * those that get no messages keep little from those that do.  One that has none waits
- * in line with those whose peers here wait, and its owner is called.  What is lent when
- * the queue pair fails counts as begun (IBTA 1.4, 10.2.9.3), and completes flushed.
+ * queue.  So each queue pair is lent one receive, and one more for each that comes back
+ * filled, as long as the queue has more than is lent of it: those that get no messages
+ * keep one each.  Of those that have none the owners are called whenever something is
+ * posted.  What is lent when the queue pair fails counts as begun (IBTA 1.4, 10.2.9.3),
+ * and completes flushed.
  */
 #include "internal.h"
 
 #define LEND_COST   1024U       /* as a request */
-#define PLENTY      8           /* posted, for each that is lent to one */
 
 static int64_t posted(struct vmri_srq *srq)
 {
@@ -31,12 +31,16 @@ static int64_t posted(struct vmri_srq *srq)
 static enum vmri_step borrow(struct vmri_qp *qp, uint32_t away)
 {
     struct vmri_srq *srq = qp->srq;
+    const int64_t there = posted(srq);
     bool again = false;
     int rc;
 
     if ( qp->rx.active )
         return VMRI_STEP_DONE;
-    if ( away >= qp->carry->max_recvs || (away && posted(srq) <= away * PLENTY) )
+    if ( there < 0 )
+        return VMRI_STEP_FAILED;
+    if ( away && (away >= env_load(&qp->carry->window) ||
+                  there <= env_load(&srq->lent)) )
         return VMRI_STEP_PARKED;
 
     env_lock(&qp->lock);
@@ -98,22 +102,32 @@ static enum vmri_step hand(struct vmri_qp *qp)
 
     rx->sgl.num = n;
     msg.u.recv.num_sge = n;
+    env_fetch_add(&qp->srq->lent, 1);
     if ( !vmri_carry_hand_out(qp, &msg, qp->rx_sge, n * sizeof(qp->rx_sge[0]),
                               &qp->carry->recvs) )
+    {
+        env_fetch_sub(&qp->srq->lent, 1);
         return VMRI_STEP_PARKED;
+    }
     forget(qp);
 
     return VMRI_STEP_DONE;
 }
 
-/* The owner is called when half of what is lent is back: false: so it is already. */
+/*
+ * The owner is called when half of what is lent is back: false: so it is already.  One
+ * that has none waits for the queue.
+ */
 static bool call_when_low(struct vmri_carry *c, uint32_t away)
 {
+    if ( !away )
+        return true;
+
     env_store(&c->low, away / 2);
-    env_store(&c->wanted, 1);
+    env_store(&c->hungry, 1);
     env_mb();
 
-    return !away || env_load_acquire(&c->recvs) > away / 2;
+    return env_load_acquire(&c->recvs) > away / 2;
 }
 
 enum vmri_step vmri_lend(struct vmri_qp *qp, uint32_t *budget)
@@ -145,27 +159,29 @@ enum vmri_step vmri_lend(struct vmri_qp *qp, uint32_t *budget)
     return rc;
 }
 
-void vmri_lend_returned(struct vmri_qp *qp)
+void vmri_lend_returned(struct vmri_qp *qp, bool filled)
 {
     struct vmri_carry *c = qp->carry;
+    uint32_t left;
 
-    if ( env_fetch_sub(&c->recvs, 1) - 1 <= env_load(&c->low) )
+    if ( filled && c->window < c->max_recvs )
+        env_store(&c->window, c->window + 1);
+    env_fetch_sub(&qp->srq->lent, 1);
+    left = env_fetch_sub(&c->recvs, 1) - 1;
+
+    if ( left <= env_load(&c->low) && env_load(&c->hungry) &&
+         env_xchg(&c->hungry, 0) )
+        vmri_carry_call(qp);
+    if ( !left )
         vmri_carry_call_waiting(qp);
 }
 
-bool vmri_lend_wake(struct vmri_qp *qp)
+void vmri_lend_lost(struct vmri_qp *qp)
 {
-    bool waits;
-
-    env_lock(&qp->lock);
-    waits = qp->carry->remote && qp->attr.state >= VMRI_QPS_RTR &&
-            qp->attr.state <= VMRI_QPS_SQD;
-    env_unlock(&qp->lock);
-
-    if ( waits )
-        vmri_carry_call(qp);
-
-    return waits;
+    if ( qp->srq )
+        env_fetch_sub(&qp->srq->lent, env_xchg(&qp->carry->recvs, 0));
+    else
+        env_store_release(&qp->carry->recvs, 0);
 }
 
 /*

@@ -165,6 +165,7 @@ static struct vmri_carry *carry_alloc(struct vmri_dev *dev,
     {
         c->twin = arg->twin;
         c->max_sends = 1U << arg->sq_log2_entries;
+        c->window = 1;
         c->max_recvs = 1U << (arg->srq ? VMRI_TWIN_LENT_LOG2
                                        : arg->rq_log2_entries);
     }
@@ -327,7 +328,10 @@ int cf_check vmri_qp_destroy(struct vmri_dev *dev, uint32_t qpn,
 
     /* Nobody runs it or copies for it any more; a timer may still wake it. */
     if ( qp->carry )
+    {
         vmri_twin_leave_qp(qp);
+        vmri_lend_lost(qp);
+    }
     if ( qp->relay )
         vmri_relay_end(qp);
     vmri_park_remove(qp);

@@ -65,18 +65,18 @@ static bool address(struct vmri_qp *qp)
         .dest_qpn = wqe->u.ud.remote_qpn,
         .qkey = vmri_datagram_qkey(qp),
         .imm = imm ? wqe->imm : 0,
-        .flow_label = av->flow_label,
+        .flow_label = av->flow_label & 0xfffff,
         .pkey = vmri_port_pkey(qp),
         .traffic_class = av->traffic_class,
         .hop_limit = av->hop_limit,
-        .sl = av->sl,
+        .sl = av->sl & 0xf,
         .flags = (imm ? VMRI_DATAGRAM_IMM : 0) |
                  (wqe->flags & VMRI_SEND_SOLICITED ? VMRI_DATAGRAM_SOLICITED
                                                    : 0),
     };
     memcpy(h->dgid, av->dgid, sizeof(h->dgid));
 
-    return (av->flags & VMRI_AV_GRH) &&
+    return !(h->dest_qpn >> 24) && (av->flags & VMRI_AV_GRH) &&
            vmri_gid_get(dev, av->sgid_index, h->sgid) &&
            vmri_route_find(dev->fabric, h->dgid, h->host_gid) &&
            vmri_rules_allow_remote(dev, h->dgid) &&

@@ -164,6 +164,7 @@ static int srq_alloc(struct vmri_dev *dev, const struct vmri_srq_create *arg,
     srq->limit = arg->limit;
     env_lock_init(&srq->lock, LEVEL_SRQ);
     INIT_LIST_HEAD(&srq->waiters);
+    INIT_LIST_HEAD(&srq->borrowers);
     set_layout(&srq->wq, &srq->rings, arg);
 
     bytes = vmri_layout_srq(&srq->wq, &srq->rings);
@@ -260,7 +261,7 @@ static int exchange(struct vmri_srq *srq, struct vmri_wq *wq,
     env_store(&wq->hdr->running, 0);
 
     env_lock(&srq->dev->park.lock);
-    env_store(&wq->hdr->wait, !list_empty(&srq->waiters));
+    env_store(&wq->hdr->wait, vmri_srq_awaited(srq));
     srq->wq = *wq;
     env_unlock(&srq->dev->park.lock);
 

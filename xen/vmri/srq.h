@@ -23,6 +23,8 @@ struct vmri_srq {
     uint32_t limit;             /* 0: not armed */
     uint32_t served;            /* requests before this one woke somebody */
     struct list_head waiters;   /* by dev->park.lock, as wq.hdr->wait */
+    struct list_head borrowers; /* the same */
+    uint32_t lent;              /* atomic: to queue pairs whose peer is elsewhere */
 };
 
 /* srq.c */
@@ -49,7 +51,8 @@ struct vmri_srq *vmri_srq_get(const struct vmri_qp *target, uint32_t srqn);
 void vmri_srq_put(struct vmri_srq *srq);
 
 /*
- * srqwait.c: queue pairs whose peer waits for a receive of their SRQ.
+ * srqwait.c: queue pairs whose peer waits for a receive of their SRQ, or that are to be
+ * lent one.
  *
  * Have qp wait in line, under qp->lock.  True: look again, there may be a
  * receive now.
@@ -57,6 +60,8 @@ void vmri_srq_put(struct vmri_srq *srq);
 bool vmri_srq_wait(struct vmri_srq *srq, struct vmri_qp *qp);
 /* It does not wait any more: it got a receive, or wants none. */
 void vmri_srq_leave(struct vmri_qp *qp);
+/* Does anybody wait?  By dev->park.lock. */
+bool vmri_srq_awaited(const struct vmri_srq *srq);
 /* The same for all that wait for a dying SRQ. */
 void vmri_srq_disperse(struct vmri_srq *srq);
 /* VMRI_OP_srq_schedule.  0, VMRI_SCHEDULE_MORE or -ENOENT. */

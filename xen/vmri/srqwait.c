@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * VMRI: whose peers wait for a receive of a shared queue, or, if these are on other
- * hosts, who wait themselves (lend.c).
+ * VMRI: whose peers wait for a receive of a shared queue, and who is to be lent one.
  *
- * They stand in line in the order in which they came; each posted receive
+ * The former stand in line in the order in which they came; each posted receive
  * wakes the first.  One that was woken and finds the receive gone, taken by a
  * peer that just came along, is put in front again.  Nobody holds a receive
  * for the one that was woken: its domain may never run again.
+ *
+ * Those who are to be lent one (lend.c) have no timer by which to look again, so all of
+ * them are called when anything is posted.  They are the SRQ's owner's.
  */
 #include "internal.h"
 
 #define WAKE_MAX    64          /* peers woken, or sent away, at a stretch */
+
+bool vmri_srq_awaited(const struct vmri_srq *srq)
+{
+    return !list_empty(&srq->waiters) || !list_empty(&srq->borrowers);
+}
 
 /* By dev->park.lock. */
 static void unlink(struct vmri_qp *qp)
@@ -18,7 +25,7 @@ static void unlink(struct vmri_qp *qp)
     struct vmri_srq *srq = qp->waits_on;
 
     list_del_init(&qp->srq_wait);
-    if ( list_empty(&srq->waiters) )
+    if ( !vmri_srq_awaited(srq) )
         env_store(&srq->wq.hdr->wait, 0);
     env_store_release(&qp->waits_on, NULL);
 }
@@ -36,7 +43,9 @@ bool vmri_srq_wait(struct vmri_srq *srq, struct vmri_qp *qp)
         unlink(qp);
     if ( !qp->waits_on )
     {
-        if ( qp->was_woken )
+        if ( qp->carry && qp->carry->remote )
+            list_add_tail(&qp->srq_wait, &srq->borrowers);
+        else if ( qp->was_woken )
             list_add(&qp->srq_wait, &srq->waiters);
         else
             list_add_tail(&qp->srq_wait, &srq->waiters);
@@ -68,12 +77,13 @@ void vmri_srq_leave(struct vmri_qp *qp)
     env_unlock(&park->lock);
 }
 
-/* The first in line goes, with a reference.  By dev->park.lock. */
-static struct vmri_qp *first_leaves(struct vmri_srq *srq)
+/* The first in one of the lines goes, with a reference.  By dev->park.lock. */
+static struct vmri_qp *first_leaves(struct vmri_srq *srq,
+                                    struct list_head *line)
 {
     struct vmri_qp *qp;
 
-    while ( (qp = list_first_entry_or_null(&srq->waiters, struct vmri_qp,
+    while ( (qp = list_first_entry_or_null(line, struct vmri_qp,
                                            srq_wait)) != NULL )
     {
         /* One that is being destroyed wakes nobody. */
@@ -109,7 +119,7 @@ static struct vmri_qp *next_served(struct vmri_srq *srq)
     if ( posted < 0 || (int32_t)due > 0 )
     {
         env_lock(&srq->dev->park.lock);
-        qp = first_leaves(srq);
+        qp = first_leaves(srq, &srq->waiters);
         env_unlock(&srq->dev->park.lock);
     }
     if ( qp )
@@ -120,20 +130,47 @@ static struct vmri_qp *next_served(struct vmri_srq *srq)
     return qp;
 }
 
+/* Call the first that is to be lent one, if anything is posted: false: none. */
+static bool call_borrower(struct vmri_srq *srq)
+{
+    struct vmri_qp *qp = NULL;
+
+    env_lock(&srq->lock);
+    if ( vmri_srq_posted(srq) )
+    {
+        env_lock(&srq->dev->park.lock);
+        qp = first_leaves(srq, &srq->borrowers);
+        env_unlock(&srq->dev->park.lock);
+    }
+    env_unlock(&srq->lock);
+
+    if ( !qp )
+        return false;
+
+    vmri_carry_call(qp);
+    vmri_table_put(&srq->dev->qps, qp->qpn);
+
+    return true;
+}
+
 int vmri_srq_schedule(struct vmri_dev *dev, uint32_t handle)
 {
     struct vmri_srq *srq = vmri_table_get(&dev->srqs, handle);
     struct vmri_qp *qp = NULL;
     unsigned int n;
+    bool more;
 
     if ( !srq )
         return -ENOENT;
 
     vmri_count(dev, doorbells, 1);
 
+    for ( n = 0; n < WAKE_MAX && call_borrower(srq); n++ )
+        ;
+    more = n == WAKE_MAX;
     for ( n = 0; n < WAKE_MAX && (qp = next_served(srq)) != NULL; n++ )
     {
-        if ( !(qp->carry && vmri_lend_wake(qp)) && !vmri_wake_peer(qp) )
+        if ( !vmri_wake_peer(qp) )
         {
             /* Nobody waits there any more: the next one's turn. */
             env_lock(&srq->lock);
@@ -145,7 +182,7 @@ int vmri_srq_schedule(struct vmri_dev *dev, uint32_t handle)
 
     vmri_srq_put(srq);
 
-    return qp ? VMRI_SCHEDULE_MORE : 0;
+    return qp || more ? VMRI_SCHEDULE_MORE : 0;
 }
 
 /* Their peers look for a receive again in time, and find no SRQ then. */
@@ -161,7 +198,10 @@ void vmri_srq_disperse(struct vmri_srq *srq)
         env_lock(&park->lock);
         for ( n = 0; n < WAKE_MAX && !list_empty(&srq->waiters); n++ )
             unlink(list_first_entry(&srq->waiters, struct vmri_qp, srq_wait));
-        more = !list_empty(&srq->waiters);
+        for ( ; n < WAKE_MAX && !list_empty(&srq->borrowers); n++ )
+            unlink(list_first_entry(&srq->borrowers, struct vmri_qp,
+                                    srq_wait));
+        more = vmri_srq_awaited(srq);
         env_unlock(&park->lock);
     } while ( more );
 }

@@ -181,6 +181,10 @@ static void give_turns(struct vmri_uplink *u)
         return;
 
     equal = max_t(uint32_t, free / u->nr_waiting, VMRI_UPLINK_MSG_UNITS);
+    w = list_first_entry(&u->waiting, struct vmri_waiter, waiting);
+    if ( max(equal, w->need) > free )
+        return;
+
     u->round++;
     u->reserved = 0;
     for ( n = 0; n < PUMP_MAX && !list_empty(&u->waiting); n++ )

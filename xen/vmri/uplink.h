@@ -188,7 +188,10 @@ struct vmri_carry {
     uint32_t sends;
     uint32_t recvs;
     uint32_t wanted;            /* atomic: the owner waits for some to come back */
-    uint32_t low;               /* atomic: or, shared receives, for so few to be away */
+    /* Of shared receives: the owner is to be called when so few are away. */
+    uint32_t low;
+    uint32_t hungry;            /* atomic */
+    uint32_t window;            /* that may be away; by who gives results */
     uint32_t paid;              /* by the owner: bytes that its rates let go */
 };
 
@@ -202,8 +205,9 @@ int vmri_carry_settle(struct vmri_qp *qp, const struct vmri_qp_modify *arg,
 void vmri_carry_turn(struct vmri_qp *qp, bool remote);
 /* The QP is in the error state, or has no business there: the twin is to be, too. */
 void vmri_carry_error(struct vmri_qp *qp);
-/* By the owner: hand out what is posted, in RTR, RTS and SQD. */
+/* By the owner: hand out what is posted, in RTR, RTS and SQD; and receives alone. */
 enum vmri_step vmri_carry(struct vmri_qp *qp, uint32_t *budget);
+enum vmri_step vmri_carry_receives(struct vmri_qp *qp, uint32_t *budget);
 /* By the owner: is all back?  Else it will be called when it is. */
 bool vmri_carry_home(struct vmri_qp *qp);
 /* Results: of a QP that the caller refers to, no lock held. */
@@ -241,10 +245,10 @@ uint32_t vmri_carry_entries(const struct vmri_qp *qp, struct vmri_sge *sge,
 
 /* By the owner: lend the twin what it may have. */
 enum vmri_step vmri_lend(struct vmri_qp *qp, uint32_t *budget);
-/* One that was lent has come back. */
-void vmri_lend_returned(struct vmri_qp *qp);
-/* A receive was posted for which the queue pair waits: false if it does not. */
-bool vmri_lend_wake(struct vmri_qp *qp);
+/* One that was lent has come back, filled or not.  By the call that gives results. */
+void vmri_lend_returned(struct vmri_qp *qp, bool filled);
+/* No receive that is away comes back any more, lent or not. */
+void vmri_lend_lost(struct vmri_qp *qp);
 
 /* ---- datagrams to other hosts (relay.c) ---- */
 
