@@ -208,9 +208,11 @@ long make_qp(struct actor *a, unsigned int slot, unsigned int type,
     struct vmri_qp_create arg = {
         .pd = use(a, PD, in), .eq = use(a, EQ, in), .type = (uint8_t)type,
         .flags = how & MAKE_KERNEL ? VMRI_QPF_KERNEL : 0,
+        .qpn = a->number, .twin = a->twin,
     };
     long rc;
 
+    a->twin = a->number = 0;
     if ( type == VMRI_QPT_XRC_TGT )
         arg.xrcd = use(a, XRCD, in);
     else
@@ -242,6 +244,28 @@ long make_qp(struct actor *a, unsigned int slot, unsigned int type,
             arg.ind_offset, arg.ind_log2_entries, 4, 0,
         };
     }
+    return rc;
+}
+
+long twin_qp(struct actor *a, unsigned int type, unsigned int how,
+             struct input *in)
+{
+    struct vmri_qp_create qp = { .type = (uint8_t)type };
+    struct vmri_twin arg = { .kind = VMRI_RES_QP, .pd = use(a, PD, in) };
+    long rc;
+
+    lay_out(&qp, how);
+    arg.u.qp.type = qp.type;
+    arg.u.qp.sq_log2_entries = qp.sq_log2_entries;
+    arg.u.qp.rq_log2_entries = how & MAKE_SHARED ? VMRI_TWIN_LENT_LOG2
+                                                 : qp.rq_log2_entries;
+    arg.u.qp.max_send_sge = qp.max_send_sge;
+    arg.u.qp.max_recv_sge = 3;
+    arg.u.qp.max_inline = qp.max_inline;
+    spoil(in, &arg, sizeof(arg));
+    rc = actor_call(a, VMRI_OP_twin_create, &arg, sizeof(arg));
+    if ( rc == -EINPROGRESS )
+        a->twin = arg.handle;
     return rc;
 }
 
@@ -301,9 +325,10 @@ long move_qp(struct actor *a, unsigned int slot, unsigned int state,
         .retry_cnt = 3, .rnr_retry = 7, .min_rnr_timer = 1,
         .max_rd_atomic = 4, .max_dest_rd_atomic = 4, .qkey = FUZZ_QKEY,
         .dest_qpn = peer->object[QP][peer_slot].handle,
-        .av = { .dlid = peer->lid }, .access_flags = VMRI_ACCESS_QP,
+        .access_flags = VMRI_ACCESS_QP,
     };
 
+    aim_at(&arg.av, peer);
     fill_step(&arg, o->type);
     /* From SQD, and so on, the way back takes nothing. */
     if ( in && take_rare(in, 4) )

@@ -84,12 +84,16 @@ struct actor {
     struct domain *domain;
     uint32_t dev;
     uint16_t lid;
+    uint32_t uplink;            /* that its device is attached with; 0: none */
+    uint8_t gid[16];            /* on a RoCE fabric; else zeroes */
     bool alive;
     bool trusts;                /* has made a queue of its kernel */
     uint64_t gfn;               /* of the first of its pages */
     uint8_t *mem;
     uint8_t *secret;
     struct object object[KINDS][SLOTS];
+    uint32_t twin;              /* of the next QP or MR, and its number there */
+    uint32_t number;
 };
 
 extern struct actor actors[ACTORS];
@@ -148,6 +152,13 @@ long resize_cq(struct actor *a, unsigned int slot, struct input *in);
 #define MAKE_LONG       0x4     /* rings of several pages */
 long make_qp(struct actor *a, unsigned int slot, unsigned int type,
              unsigned int how, struct input *in);
+/*
+ * A twin for the next queue pair or region that is made, which is said to be like it:
+ * what twin_create gives.
+ */
+long twin_qp(struct actor *a, unsigned int type, unsigned int how,
+             struct input *in);
+long twin_mr(struct actor *a, unsigned int slot, struct input *in);
 /* A step of a QP's life towards `state`, with all that it needs. */
 long move_qp(struct actor *a, unsigned int slot, unsigned int state,
              const struct actor *peer, unsigned int peer_slot,
@@ -181,6 +192,8 @@ void post_send(struct actor *a, unsigned int slot, const struct actor *peer,
                unsigned int peer_slot, struct input *in);
 void post_recv(struct actor *a, unsigned int slot, struct input *in);
 void post_srq(struct actor *a, unsigned int slot, struct input *in);
+/* The address of a device. */
+void aim_at(struct vmri_av *av, const struct actor *peer);
 /* Bytes of the input into a ring of a guest. */
 void scribble(struct actor *a, struct input *in);
 

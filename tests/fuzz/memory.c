@@ -28,10 +28,11 @@ long make_mr(struct actor *a, unsigned int slot, struct input *in)
     struct object *o = &a->object[MR][slot];
     struct vmri_mr_register arg = {
         .pd = use(a, PD, in),
-        .access = VMRI_ACCESS_MR,
+        .access = VMRI_ACCESS_MR, .key = a->number, .twin = a->twin,
     };
     long rc;
 
+    a->twin = a->number = 0;
     choose_memory(a, slot, in, &arg);
     if ( in && take_rare(in, 3) )
         arg.access = take8(in);
@@ -40,6 +41,25 @@ long make_mr(struct actor *a, unsigned int slot, struct input *in)
     made(o, rc, arg.key, 0);
     if ( !rc )
         o->iova = arg.iova;
+    return rc;
+}
+
+long twin_mr(struct actor *a, unsigned int slot, struct input *in)
+{
+    struct vmri_mr_register mr = { .offset = 0 };
+    struct vmri_twin arg = { .kind = VMRI_RES_MR, .pd = use(a, PD, in) };
+    long rc;
+
+    choose_memory(a, slot, NULL, &mr);
+    arg.u.mr.iova = mr.iova;
+    arg.u.mr.length = mr.length;
+    arg.u.mr.access = VMRI_ACCESS_MR;
+    arg.u.mr.offset = mr.offset;
+    arg.u.mr.pages = mr.frames.nr;
+    spoil(in, &arg, sizeof(arg));
+    rc = actor_call(a, VMRI_OP_twin_create, &arg, sizeof(arg));
+    if ( rc == -EINPROGRESS )
+        a->twin = arg.handle;
     return rc;
 }
 

@@ -115,13 +115,25 @@ static const struct object *take_key(const struct actor *a, struct input *in)
     return &a->object[i < SLOTS ? MR : MW][i % SLOTS];
 }
 
+void aim_at(struct vmri_av *av, const struct actor *peer)
+{
+    static const uint8_t none[sizeof(peer->gid)];
+
+    av->dlid = peer->lid;
+    if ( !memcmp(peer->gid, none, sizeof(none)) )
+        return;
+    av->dlid = 0;
+    av->flags = VMRI_AV_GRH;
+    memcpy(av->dgid, peer->gid, sizeof(av->dgid));
+}
+
 static void aim_datagram(struct vmri_send_wqe *wqe, const struct actor *peer,
                          unsigned int peer_slot, struct input *in)
 {
     struct vmri_av *av = &wqe->u.ud.av;
     unsigned int group = take_of(in, 8);
 
-    av->dlid = peer->lid;
+    aim_at(av, peer);
     wqe->u.ud.remote_qpn = peer->object[QP][peer_slot].handle;
     wqe->u.ud.remote_qkey = FUZZ_QKEY;
     if ( group >= FUZZ_GROUPS )

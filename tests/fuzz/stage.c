@@ -17,16 +17,17 @@ static unsigned int next_list;
 
 /* ---- calls ---- */
 
-static bool is_result(long rc)
+static bool is_result(unsigned int cmd, long rc)
 {
     static const int errnos[] = {
         EPERM, ENOENT, ESRCH, ENOMEM, EFAULT, EBUSY, EEXIST, ENODEV, EINVAL,
-        ENOSPC, ENOSYS, EOPNOTSUPP, ERESTART, EINPROGRESS,
+        ENOSPC, ENOSYS, EOPNOTSUPP, ERESTART, EINPROGRESS, EHOSTUNREACH,
+        EAGAIN,
     };
     unsigned int i;
 
     if ( rc >= 0 )
-        return rc <= 1;
+        return rc <= (cmd == VMRI_OP_ctl_uplink_done ? VMRI_UPLINK_RESULTS : 1);
     for ( i = 0; i < ARRAY_SIZE(errnos); i++ )
         if ( rc == -errnos[i] )
             return true;
@@ -47,7 +48,7 @@ static long dispatch(struct domain *d, unsigned int cmd, unsigned int *dev,
     env_test_returned();
     env_test_enter(before);
 
-    if ( !is_result(rc) )
+    if ( !is_result(cmd & ~VMRI_CONTINUE, rc) )
         env_panic("command %#x gives %ld", cmd, rc);
     return rc;
 }
@@ -146,6 +147,7 @@ void actor_attach(struct actor *a, uint32_t fabric)
 {
     struct vmri_ctl_attach attach = {
         .domid = env_domid(a->domain), .dev_id = a->dev, .fabric = fabric,
+        .uplink = a->uplink,
     };
     struct vmri_dev_create create = { .flags = VMRI_DEVF_DOORBELL };
 
