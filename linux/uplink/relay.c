@@ -5,8 +5,8 @@
  * A packet goes from the address that twins have, too, to the one that VMRI names.
  * One is taken that was sent to that address of the NIC's by which packets go to its
  * sender, and came in by that one's interface: what dom0 is reached by otherwise, the
- * guests' own network for instance, is none of the underlay.  Nothing proves who sent it; from which host a device may
- * be heard VMRI knows.
+ * guests' own network for instance, is none of the underlay.  Nothing proves who sent
+ * it; from which host a device may be heard VMRI knows.
  *
  * The socket speaks both IPs: addresses of IPv4 look as in GIDs then.
  */
