@@ -227,7 +227,7 @@ print(*[s.getsockname()[1] for s in held])' $HOSTS $SPARES)
 find_qemu() {
 	local version
 	QEMU_ROOT=$BUILD13
-	version=$(qemu-system-x86_64 --version 2>/dev/null |
+	version=$({ qemu-system-x86_64 --version || true; } 2>/dev/null |
 		sed -n 's/.*version \([0-9.]*\).*/\1/p')
 	if [ -n "$version" ] && dpkg --compare-versions "$version" ge "$QEMU_MIN"; then
 		QEMU_ROOT=/
