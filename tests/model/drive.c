@@ -239,11 +239,18 @@ static bool solicits(struct cq *cq)
     return false;
 }
 
-/* Look once more after arming: what came before raises nothing. */
+/*
+ * Look once more after arming: what came before raises nothing.  If there is
+ * something, the CQ stays armed, and what comes next is told of, whatever it is
+ * armed for then.
+ */
 static void arm(struct cq *cq, bool solicited)
 {
-    cq->arms++;
-    env_store(&cq->hdr->arm, solicited ? VMRI_ARM_SOLICITED : VMRI_ARM_NEXT);
+    if ( cq->events != cq->arms )
+        solicited = false;
+    cq->arms += env_xchg(&cq->hdr->arm, solicited ? VMRI_ARM_SOLICITED
+                                                  : VMRI_ARM_NEXT) ==
+                VMRI_ARM_NONE;
     env_mb();
     if ( env_load_acquire(&cq->hdr->prod) != cq->cons )
         return;
@@ -448,24 +455,6 @@ static bool move_clock(void)
         env_test_advance(at > env_now() ? at - env_now() : 0);
     pthread_mutex_unlock(&mutex);
     return at != 0;
-}
-
-void cell_dump(const struct cell *c)
-{
-    unsigned int i;
-
-    for ( i = 0; i < SIDES * LINKS; i++ )
-    {
-        const struct qp *q = &c->side[i / LINKS].qp[i % LINKS];
-
-        fprintf(stderr, "side %u link %u: QP %u type %u state %u, sends %u of "
-                "%u done (VMRI: %u), receives %u of %u (VMRI: %u)%s%s\n",
-                i / LINKS, q->link, q->qpn, qp_type(q), q->attr.state,
-                q->sq.done, q->sq.prod, q->hdr ? q->hdr->sq.cons : 0,
-                q->own.wq.done, q->own.wq.prod, q->hdr ? q->hdr->rq.cons : 0,
-                q->claimed ? ", one claimed" : "",
-                qp_shares(q) ? ", from the SRQ" : "");
-    }
 }
 
 /* Nothing comes at the moment: is there still hope? */

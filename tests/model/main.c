@@ -47,7 +47,7 @@ static void tell_where(void)
         return;
     fprintf(stderr, "cell %u, after %llu of its operations, in step %s\n",
             c->number, (unsigned long long)c->ops, c->step);
-    cell_dump(c);
+    cell_show(c);
 }
 
 void test_over(void)

@@ -102,6 +102,8 @@ struct send {
     struct vmri_sge sge[INDIRECT];
     uint8_t data[INLINE + 1];
     uint64_t posted;            /* when */
+    uint16_t verr;              /* how the model ended it */
+    uint8_t status;
 };
 
 struct recv {
@@ -166,7 +168,7 @@ struct cq {
     struct vmri_cqe *entry;
     bool waiting;               /* armed: not looked at before an event */
     bool solicited;             /* armed for these alone, and none seen yet */
-    uint64_t arms, events;
+    uint64_t arms, events;      /* told of once; of these */
     uint32_t wanted;            /* completions that must come */
 };
 
@@ -414,13 +416,16 @@ void ring(struct qp *q);
 bool serve(struct cell *c);
 /* Sometimes wait for an event before looking at a completion queue. */
 void maybe_arm(struct cell *c);
-/* What a cell's queues are at, for messages. */
-void cell_dump(const struct cell *c);
 /* Ring, wait for all that must come, and look at the memory. */
 void settle(struct cell *c);
 void want_completion(struct qp *q, bool receive, const struct want *w);
 /* Take what is left in an event queue that goes. */
 void drain_events(struct side *s);
+
+/* ---- show.c ---- */
+
+/* What a cell's queues and keys are at, for messages. */
+void cell_show(const struct cell *c);
 
 /* ---- request.c: requests, as they fall ---- */
 

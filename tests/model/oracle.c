@@ -113,7 +113,7 @@ static struct send *head(struct qp *q)
 /* The request at the head is over.  `wait`: the least time that it took. */
 void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
 {
-    const struct send *s = head(q);
+    struct send *s = head(q);
     const struct operation *op = operation_of(s->wqe.opcode);
     struct want w = {
         .cqe = {
@@ -125,6 +125,8 @@ void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
                             q->side->cell->slack : ~0ULL,
     };
 
+    s->status = v.status;
+    s->verr = v.verr;
     q->sq.done++;
     if ( v.status || (s->wqe.flags & VMRI_SEND_SIGNALED) )
         want_completion(q, false, &w);

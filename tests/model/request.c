@@ -533,7 +533,8 @@ static void spoil_entry(const struct keys *keys, unsigned int dir,
 
     if ( sge->lkey == VMRI_LKEY_FRAMES )
     {
-        sge->addr += rng_percent(rng, 50)
+        /* One byte crosses no end, and the next frame may be another cell's. */
+        sge->addr += sge->length < 2 || rng_percent(rng, 50)
                      ? (1ULL << 40)
                      : PAGE_SIZE - (sge->addr & (PAGE_SIZE - 1)) -
                        sge->length + 1;
