@@ -314,23 +314,6 @@ static bool compose(struct vmri_qp *qp, struct vmri_uplink_msg *msg,
     return true;
 }
 
-/* May the whole of it go, as rates are?  Else the queue pair is parked. */
-static bool pay(struct vmri_qp *qp)
-{
-    struct vmri_carry *c = qp->carry;
-    uint32_t bytes;
-
-    while ( c->paid < qp->tx.wqe.length )
-    {
-        bytes = qp->tx.wqe.length - c->paid;
-        if ( !vmri_rate_allows(qp, &bytes) )
-            return false;
-        c->paid += bytes;
-    }
-
-    return true;
-}
-
 /* When those before it are back. */
 static enum vmri_step fail_send(struct vmri_qp *qp)
 {
@@ -360,7 +343,7 @@ static enum vmri_step hand_send(struct vmri_qp *qp)
 
     /* Until it has left, it is still to be taken. */
     qp->tx.active = false;
-    if ( !pay(qp) ||
+    if ( !vmri_rate_pays(qp, &c->paid) ||
          !vmri_carry_hand_out(qp, &msg, &body, bytes, &c->sends) )
         return VMRI_STEP_PARKED;
 

@@ -198,6 +198,21 @@ uint32_t vmri_rate_take(struct vmri_qp *qp, uint32_t want)
     return bytes;
 }
 
+bool vmri_rate_pays(struct vmri_qp *qp, uint32_t *paid)
+{
+    uint32_t bytes;
+
+    while ( *paid < qp->tx.wqe.length )
+    {
+        bytes = qp->tx.wqe.length - *paid;
+        if ( !vmri_rate_allows(qp, &bytes) )
+            return false;
+        *paid += bytes;
+    }
+
+    return true;
+}
+
 void vmri_rate_yield(struct vmri_qp *qp)
 {
     struct vmri_rates *rates = &qp->dev->rates;

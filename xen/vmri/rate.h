@@ -46,6 +46,11 @@ void vmri_rate_init(struct vmri_rates *rates);
  * 0: the queue is parked until it may.
  */
 uint32_t vmri_rate_take(struct vmri_qp *qp, uint32_t want);
+/*
+ * May the whole of the request in qp->tx go, which leaves in one piece?  *paid are
+ * the bytes that it has been allowed so far.  False: the queue is parked.
+ */
+bool vmri_rate_pays(struct vmri_qp *qp, uint32_t *paid);
 /* The queue ends its work, or itself: others may have the rest of its turn. */
 void vmri_rate_yield(struct vmri_qp *qp);
 /* Set, or only tell, one of the device's rates, as control.h has it. */

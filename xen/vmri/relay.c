@@ -83,23 +83,6 @@ static bool address(struct vmri_qp *qp)
            env_load(&dev->port.state) == VMRI_PORT_ACTIVE;
 }
 
-/* May all of it go, as rates are?  Else the queue pair is parked. */
-static bool pay(struct vmri_qp *qp)
-{
-    struct vmri_relay *r = qp->relay;
-    uint32_t bytes;
-
-    while ( r->paid < qp->tx.wqe.length )
-    {
-        bytes = qp->tx.wqe.length - r->paid;
-        if ( !vmri_rate_allows(qp, &bytes) )
-            return false;
-        r->paid += bytes;
-    }
-
-    return true;
-}
-
 static bool copy(struct vmri_qp *qp)
 {
     struct vmri_cursor sgl = qp->tx.sgl;
@@ -164,7 +147,7 @@ enum vmri_step vmri_relay(struct vmri_qp *qp, uint32_t *budget)
     if ( !address(qp) )
         return end(qp, VMRI_STEP_DONE, true);
 
-    if ( !pay(qp) )
+    if ( !vmri_rate_pays(qp, &qp->relay->paid) )
         return VMRI_STEP_PARKED;
 
     vmri_spend(budget, qp->tx.wqe.length);
