@@ -165,8 +165,8 @@ VMRI_ASSERT_SIZE(vmri_sge, 16);
  * is the gfn of that page << 12, and the list's offset there, a multiple of 8.
  *
  * XRC: SENDs and WRITE_WITH_IMM take a receive of the SRQ that srqn names.  The
- * key of a WRITE, READ or atomic is of the protection domain of that SRQ; when
- * there is no such SRQ, of the target's own.
+ * key of a WRITE, READ or atomic, and the one that a SEND invalidates, is of the
+ * protection domain of that SRQ; when there is no such SRQ, of the target's own.
  */
 struct vmri_send_wqe {
 	uint64_t wr_id;

@@ -311,6 +311,40 @@ TEST(cq_overflow_is_fatal_for_its_queue_pairs)
     CHECK_EQ(qp[1]->hdr->sq.cons, 1);
 }
 
+/* So is what is lost of a send queue that alone had stopped. */
+TEST(cq_overflow_is_fatal_for_a_stopped_send_queue)
+{
+    static const uint8_t types[] = { VMRI_QPT_UD, VMRI_QPT_UC };
+    unsigned int i, n;
+
+    for ( i = 0; i < ARRAY_SIZE(types); i++ )
+    {
+        struct guest *g = guest_new(1 + i);
+        const struct guest_qp_opts opts = {
+            .type = types[i], .scq = guest_cq(g, 1), .rcq = guest_cq(g, 6),
+        };
+        struct guest_qp *qp = guest_qp(g, &opts);
+        struct guest_wr wr = {
+            .opcode = VMRI_WR_RDMA_READ, .flags = VMRI_SEND_SIGNALED,
+        };
+
+        qp_connect(qp, qp, NULL);
+        qp_recv(qp, 7, NULL, 0);
+        for ( n = 0; n < 4; n++ )
+            qp_post_send(qp, &wr);
+        qp_ring(qp);
+        world_settle();
+        cq_expect(qp->scq, 0, VMRI_WC_LOC_QP_OP_ERR);
+        cq_expect(qp->scq, 0, VMRI_WC_WR_FLUSH_ERR);
+        cq_expect_none(qp->scq);
+        CHECK_EQ(g->events[VMRI_EVENT_CQ_ERR], 1);
+        CHECK_EQ(g->events[VMRI_EVENT_QP_FATAL], 1);
+        CHECK_EQ(qp_state(qp), VMRI_QPS_ERR);
+        CHECK_EQ(qp->hdr->sq.cons, 4);
+        cq_expect(qp->rcq, 7, VMRI_WC_WR_FLUSH_ERR);
+    }
+}
+
 /* ---- under traffic ---- */
 
 #define PRODUCERS   2

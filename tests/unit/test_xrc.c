@@ -5,6 +5,7 @@
  */
 #include "hub.h"
 #include "internal.h"
+#include "keys.h"
 
 #define MS      1000000ULL
 #define ALL     (VMRI_ACCESS_LOCAL_WRITE | VMRI_ACCESS_REMOTE_WRITE | \
@@ -261,6 +262,58 @@ TEST(xrc_keys_are_of_the_queue_that_is_named)
             CHECK_EQ(cq_expect(s->qp->scq, i,
                                VMRI_WC_REM_ACCESS_ERR).vendor_err,
                      VMRI_VERR_PD);
+    }
+}
+
+/*
+ * So is which key it has invalidated: by the SRQ's PD and privilege, whatever
+ * the target's.
+ */
+TEST(xrc_invalidates_keys_of_the_queue_that_is_named)
+{
+    const struct guest_qp_opts out = { .type = VMRI_QPT_XRC_INI };
+    struct guest_qp_opts in = { .type = VMRI_QPT_XRC_TGT };
+    uint32_t xrcd;
+    struct hub h = xrc_new(0, &xrcd, NULL);
+    struct guest *g = h.guest;
+    struct guest_qp *owner = guest_qp(g, &(struct guest_qp_opts){
+        .kernel = true,
+    });
+    struct guest_mr m = mr_pages(g, 4096, 0, LAYOUT_RUN);
+    struct guest_srq *srq[3];
+    unsigned int i;
+
+    in.xrcd = xrcd;
+    qp_connect(owner, owner, NULL);
+    m.iova = 0x10000;
+    for ( i = 0; i < 3; i++ )
+        srq[i] = guest_srq(g, &(struct guest_srq_opts){
+            .xrcd = xrcd, .cq = h.cq, .kernel = i != 1,
+            .pd = i == 2 ? guest_pd(g) : g->pd,
+        });
+    for ( i = 0; i < 6; i++ )
+    {
+        static const uint16_t verr[] = { 0, VMRI_VERR_KEY, VMRI_VERR_PD };
+        uint32_t key = fast_new(g, 1);
+        struct guest_wr wr = wr_reg(key, &m, LW);
+        struct spoke *s;
+
+        qp_send(owner, &wr);
+        cq_expect(owner->scq, 7, 0);
+        in.kernel = i / 3;
+        in.pd = i / 3 ? g->pd : guest_pd(g);
+        s = hub_spoke(&h, &out, &in, NULL);
+        wr = xrc_wr(&h, s, VMRI_WR_SEND_WITH_INV, i, 0);
+        wr.srqn = srq[i % 3]->handle;
+        wr.imm = next_name(key);
+        srq_recv(srq[i % 3], i, NULL, 0);
+        qp_send(s->qp, &wr);
+        if ( i % 3 == 0 )
+            cq_expect(s->qp->scq, i, 0);
+        else
+            CHECK_AT(cq_expect(s->qp->scq, i,
+                               VMRI_WC_REM_ACCESS_ERR).vendor_err, verr[i % 3],
+                     "queue %u", i);
     }
 }
 
@@ -625,6 +678,45 @@ TEST(xrc_half_filled_receives)
 }
 
 /* ---- the CQ of an SRQ is full ---- */
+
+/* A flushed one, as another queue is named, finds no room: the target fails. */
+TEST(xrc_half_filled_receive_finds_no_room)
+{
+    uint32_t xrcd;
+    struct hub h = xrc_new(2, &xrcd, NULL);
+    struct guest_cq *small = guest_cq(h.guest, 0);
+    struct guest_srq *first = guest_srq(h.guest, &(struct guest_srq_opts){
+        .xrcd = xrcd, .cq = small,
+    }), *other = h.srq;
+    struct spoke *s = &h.spoke[0];
+
+    h.srq = first;
+    begin_message(&h, s);
+    hub_recv(&h, 11, 0, 8);
+    xrc_send(&h, &h.spoke[1], 1, 8);
+    cq_expect(h.spoke[1].qp->scq, 1, 0);
+    qp_set_state(s->qp, VMRI_QPS_RESET);
+    s->qp->prod_s = s->qp->hdr->sq.prod;
+    qp_to(s->qp, s->in, VMRI_QPS_INIT, NULL);
+    qp_to(s->qp, s->in, VMRI_QPS_RTR, NULL);
+    qp_to(s->qp, s->in, VMRI_QPS_RTS, NULL);
+
+    h.srq = other;
+    hub_recv(&h, 12, 0, 8);
+    xrc_send(&h, s, 2, 8);
+    CHECK_EQ(cq_expect(s->qp->scq, 2, VMRI_WC_REM_OP_ERR).vendor_err,
+             VMRI_VERR_RING);
+    world_settle();
+    CHECK_EQ(h.guest->events[VMRI_EVENT_CQ_ERR], 1);
+    CHECK_EQ(h.guest->events[VMRI_EVENT_QP_FATAL], 1);
+    CHECK_EQ(qp_state(s->in), VMRI_QPS_ERR);
+    cq_expect(small, 11, 0);
+    cq_expect_none(small);
+    /* The receive of the other queue is there for others. */
+    CHECK_EQ(other->hdr->cons, 0);
+    xrc_send(&h, &h.spoke[1], 3, 8);
+    cq_expect(other->cq, 12, 0);
+}
 
 TEST(xrc_completion_queue_overflows)
 {

@@ -174,7 +174,9 @@ static void flush_send(struct vmri_qp *qp)
         .opcode = vmri_completion_opcode(qp->tx.wqe.opcode),
     };
 
-    vmri_cq_push(qp->scq, qp, &cqe);
+    /* Also one whose send queue alone had stopped so far. */
+    if ( !vmri_cq_push(qp->scq, qp, &cqe) )
+        vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
 }
 
 /*
@@ -324,7 +326,8 @@ static enum run run_state(struct vmri_qp *qp, uint32_t *budget)
         return rc;
 
     case VMRI_QPS_SQE:
-        return flush_sends(qp, budget);
+        rc = flush_sends(qp, budget);
+        return vmri_qp_state(qp) == VMRI_QPS_SQE ? rc : RUN_MORE;
 
     case VMRI_QPS_ERR:
         return flush(qp, budget);

@@ -121,7 +121,7 @@ static uint16_t check_register(const struct vmri_qp *qp, struct vmri_key **out,
     *out = vmri_table_peek_slot(&qp->dev->keys, key);
     if ( *out )
         key = (*out)->key;
-    *out = vmri_key_peek(qp, key, VMRI_KEY_FAST, &verr);
+    *out = vmri_key_peek(qp, qp->rings.pd, key, VMRI_KEY_FAST, &verr);
     if ( verr )
         return verr;
 

@@ -137,7 +137,8 @@ void vmri_key_unclaim(struct vmri_key *k)
     env_unlock(&k->dev->lock);
 }
 
-struct vmri_key *vmri_key_peek(const struct vmri_qp *qp, uint32_t key,
+struct vmri_key *vmri_key_peek(const struct vmri_qp *qp,
+                               const struct vmri_pd *pd, uint32_t key,
                                unsigned int kinds, uint16_t *verr)
 {
     struct vmri_key *k = vmri_table_peek(&qp->dev->keys, key);
@@ -147,7 +148,7 @@ struct vmri_key *vmri_key_peek(const struct vmri_qp *qp, uint32_t key,
         *verr = VMRI_VERR_KEY;
     else if ( k->busy )
         *verr = VMRI_VERR_STATE;
-    else if ( k->range.pd != qp->rings.pd )
+    else if ( k->range.pd != pd )
         *verr = VMRI_VERR_PD;
 
     return *verr ? NULL : k;
@@ -168,13 +169,14 @@ void vmri_key_kill(struct vmri_key *k)
  * of the guest's kernel.  Done twice is as good as done once, but a peer that
  * names what it cannot use is at fault.
  */
-static uint16_t check_invalidate(const struct vmri_qp *qp, uint32_t key,
+static uint16_t check_invalidate(const struct vmri_qp *qp,
+                                 const struct vmri_rings *rings, uint32_t key,
                                  bool remote, struct vmri_key **out)
 {
     const unsigned int kinds = VMRI_KEY_MW |
-                               (qp->rings.kernel ? VMRI_KEY_FAST : 0);
+                               (rings->kernel ? VMRI_KEY_FAST : 0);
     uint16_t verr;
-    struct vmri_key *k = vmri_key_peek(qp, key, kinds, &verr);
+    struct vmri_key *k = vmri_key_peek(qp, rings->pd, key, kinds, &verr);
 
     *out = k;
     if ( !k )
@@ -199,14 +201,16 @@ static void fast_idle(struct vmri_key *k)
     env_unlock(&k->dev->lock);
 }
 
-uint16_t vmri_key_invalidate(struct vmri_qp *qp, uint32_t key, bool remote)
+uint16_t vmri_key_invalidate(const struct vmri_qp *qp,
+                             const struct vmri_rings *rings, uint32_t key,
+                             bool remote)
 {
     struct vmri_dev *dev = qp->dev;
     struct vmri_key *k;
     uint16_t verr;
 
     env_lock(&dev->lock);
-    verr = check_invalidate(qp, key, remote, &k);
+    verr = check_invalidate(qp, rings, key, remote, &k);
     if ( !verr )
         k->busy = true;
     env_unlock(&dev->lock);
@@ -247,7 +251,7 @@ enum vmri_step vmri_key_step(struct vmri_qp *qp)
         break;
 
     default:
-        verr = vmri_key_invalidate(qp, wqe->imm, false);
+        verr = vmri_key_invalidate(qp, &qp->rings, wqe->imm, false);
         break;
     }
 

@@ -182,10 +182,11 @@ int vmri_key_claim(struct vmri_dev *dev, uint32_t key, unsigned int kinds,
                    struct vmri_key **k);
 void vmri_key_unclaim(struct vmri_key *k);
 /*
- * For a request, under dev->lock: the key if it is of one of `kinds`, of the
- * PD, and nobody changes it.  Else NULL and *verr.
+ * For a request, under dev->lock: qp's device's key if it is of one of `kinds`,
+ * of this PD, and nobody changes it.  Else NULL and *verr.
  */
-struct vmri_key *vmri_key_peek(const struct vmri_qp *qp, uint32_t key,
+struct vmri_key *vmri_key_peek(const struct vmri_qp *qp,
+                               const struct vmri_pd *pd, uint32_t key,
                                unsigned int kinds, uint16_t *verr);
 /* End a claimed one: nobody finds it, or refers to it, any more. */
 void vmri_key_kill(struct vmri_key *k);
@@ -198,9 +199,12 @@ static inline bool vmri_key_renames(uint32_t key, uint32_t name)
 /*
  * Take away what a fast MR or a type 2 window grants, in the name of qp: the
  * requester for its own key, the responder for one that its peer names
- * (`remote`).  On return no copy that resolved it is in flight.
+ * (`remote`).  By the PD and the privilege of `rings`: qp's, or those of the SRQ
+ * that an XRC message names.  On return no copy that resolved it is in flight.
  */
-uint16_t vmri_key_invalidate(struct vmri_qp *qp, uint32_t key, bool remote);
+uint16_t vmri_key_invalidate(const struct vmri_qp *qp,
+                             const struct vmri_rings *rings, uint32_t key,
+                             bool remote);
 /* Is it a request that changes a key and moves nothing?  Do it. */
 bool vmri_key_request(unsigned int opcode);
 enum vmri_step vmri_key_step(struct vmri_qp *qp);

@@ -216,7 +216,8 @@ static uint16_t check_window(const struct vmri_qp *qp, struct vmri_mw **out)
     struct vmri_mw *mw;
     uint16_t verr;
 
-    k = vmri_key_peek(qp, wqe->u.bind.mw_key, VMRI_KEY_MW, &verr);
+    k = vmri_key_peek(qp, qp->rings.pd, wqe->u.bind.mw_key, VMRI_KEY_MW,
+                      &verr);
     if ( !k )
         return verr;
 
@@ -248,7 +249,7 @@ static uint16_t check_region(const struct vmri_qp *qp, struct vmri_key **mr)
     const struct vmri_range *r;
     uint16_t verr;
 
-    *mr = vmri_key_peek(qp, wqe->u.bind.mr_key, kinds, &verr);
+    *mr = vmri_key_peek(qp, qp->rings.pd, wqe->u.bind.mr_key, kinds, &verr);
     if ( verr )
         return verr;
     if ( !(*mr)->live )

@@ -568,8 +568,8 @@ int vmri_recv_fetch(const struct vmri_rings *rings, const struct vmri_wq *wq,
 int vmri_recv_take(struct vmri_qp *qp, struct vmri_srq *srq, uint64_t want,
                    struct vmri_rx *rx, struct vmri_sge *copy);
 void vmri_recv_release(struct vmri_qp *qp);
-/* Complete a receive of a QP in error. */
-void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx);
+/* Complete a receive that nothing comes into: false when its CQ is dead. */
+bool vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx);
 /* Complete a receive of qp (its lock not held): false when its CQ is dead. */
 bool vmri_recv_complete(struct vmri_qp *qp, const struct vmri_rx *rx,
                         struct vmri_cqe *cqe);

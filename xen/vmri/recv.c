@@ -93,7 +93,7 @@ static bool push(struct vmri_qp *qp, const struct vmri_rx *rx,
     return ok;
 }
 
-void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
+bool vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
 {
     struct vmri_cqe cqe = {
         .status = VMRI_WC_WR_FLUSH_ERR,
@@ -101,7 +101,7 @@ void vmri_recv_flush(struct vmri_qp *qp, const struct vmri_rx *rx)
         .opcode = VMRI_WC_OP_RECV,
     };
 
-    push(qp, rx, &cqe);
+    return push(qp, rx, &cqe);
 }
 
 bool vmri_recv_tell(struct vmri_qp *qp, const struct vmri_rx *rx,

@@ -208,6 +208,7 @@ static enum vmri_step fail_length(struct vmri_qp *qp, struct vmri_qp *peer)
 static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
 {
     struct vmri_srq *srq = qp->tx.srq;
+    bool told = true;
     int rc = 1;
 
     if ( !srq && !peer->rq.hdr )
@@ -216,10 +217,12 @@ static enum vmri_step claim_receive(struct vmri_qp *qp, struct vmri_qp *peer)
     env_lock(&peer->lock);
     if ( peer->xrcd && peer->rx.active && peer->rx.srqn != srq->handle )
     {
-        vmri_recv_flush(peer, &peer->rx);
+        told = vmri_recv_flush(peer, &peer->rx);
         peer->rx.active = false;
     }
-    if ( peer->rx.active )
+    if ( !told )
+        rc = -EINVAL;
+    else if ( peer->rx.active )
     {
         peer->rx.sgl.next = 0;
         peer->rx.sgl.used = peer->rx.sgl.cur.length = 0;
@@ -286,7 +289,9 @@ static enum vmri_step finish(struct vmri_qp *qp, struct vmri_qp *peer)
     /* The receiver knows by the completion that nobody uses the key. */
     if ( inv )
     {
-        verr = vmri_key_invalidate(peer, wqe->imm, true);
+        verr = vmri_key_invalidate(peer, peer->xrcd ? &qp->tx.srq->rings
+                                                    : &peer->rings,
+                                   wqe->imm, true);
         if ( verr )
             return vmri_fail_both(qp, peer, VMRI_WC_REM_ACCESS_ERR, verr);
     }
