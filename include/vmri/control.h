@@ -53,7 +53,8 @@
 #define VMRI_RES_DEV		10
 #define VMRI_RES_PINNED		11	/* pages: MRs and rings */
 #define VMRI_RES_BYTES		12
-#define VMRI_RES_NR		13
+#define VMRI_RES_SERVICE	13	/* services offered to others */
+#define VMRI_RES_NR		14
 #define VMRI_RES_MAX		16	/* room for more, in structures */
 
 /* Amounts by VMRI_RES_*; the unused ones are 0. */
@@ -282,7 +283,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_stats, 648);
  * LID_CHANGE, SM_CHANGE, PKEY_CHANGE, GID_CHANGE, and with REREGISTER a
  * CLIENT_REREGISTER.  While the port is not active no packet comes in or goes
  * out, not even to itself.  A port that gets another SM leaves the multicast
- * groups that it has joined, of which that one knows nothing.
+ * groups that it has joined and offers no services any more: that one knows nothing
+ * of them.
  * -ESRCH: no such domain; -ENODEV: it has no such device; -EINVAL: an unknown
  * bit or a value out of range; -EEXIST: the fabric has a device with this LID;
  * -ENOMEM.  Nothing changes then.

@@ -78,6 +78,9 @@
 #define VMRI_OP_fabric_watch	0x0901	/* no args */
 #define VMRI_OP_twin_create	0x0a00	/* struct vmri_twin */
 #define VMRI_OP_twin_destroy	0x0a01	/* struct vmri_object */
+#define VMRI_OP_service_set	0x0b00	/* struct vmri_service */
+#define VMRI_OP_service_delete	0x0b01	/* struct vmri_service */
+#define VMRI_OP_service_query	0x0b02	/* struct vmri_service_query */
 /* Privileged from here on, see control.h. */
 #define VMRI_OP_control		0x8000
 
@@ -799,6 +802,50 @@ VMRI_ASSERT_SIZE(vmri_twin, 56);
  * is made, its pages until it is destroyed.
  */
 #define VMRI_TWIN_GRANTS	1024
+
+/*
+ * Services that a device offers to the others of its fabric (IBTA 1.4, 15.2.5.14):
+ * what subnet administrators keep for all, where each guest has its own.
+ *
+ * service_set: offer one, or in place of the device's own with this id and P_Key
+ * another.  It is there for its lease, or until it is deleted, the device is
+ * destroyed, or its port gets another SM, which knows nothing of it.
+ * -EINVAL: no lease, no P_Key; -EPERM: it is of a partition that the port is not in;
+ * -ENOSPC: the fabric has VMRI_SERVICES, or the domain as many as it may;
+ * -EOPNOTSUPP: the link layer is another; -ENODEV: the device is not in use.
+ *
+ * service_delete: the device's own with this id and P_Key, of which all else is
+ * ignored.  -ENOENT: there is none.
+ */
+struct vmri_service {
+	uint64_t id;
+	uint8_t gid[16];		/* query: its port's, network order */
+	uint16_t pkey;
+	uint16_t reserved;
+	uint32_t lease;			/* seconds, or VMRI_LEASE_FOREVER; query: left */
+	uint8_t key[16];		/* query: of the device's own, else 0 */
+	uint8_t name[64];
+	uint8_t data[64];		/* network order */
+};
+VMRI_ASSERT_SIZE(vmri_service, 176);
+#define VMRI_LEASE_FOREVER	0xffffffffU
+#define VMRI_SERVICES		1024	/* of one fabric */
+
+/*
+ * VMRI_OP_service_query: of the services of the caller's fabric, the one with the
+ * lowest number of `number` or higher, with VMRI_SERVICE_BY_KEY of those alone that
+ * were offered with service.key.  Numbers are given in turn and stay.  Services of
+ * domains that the caller's may not reach are passed over, as are those of a
+ * partition that not both ports are in.  -ENOENT: there is none.
+ */
+struct vmri_service_query {
+	struct vmri_service service;	/* OUT; with BY_KEY: key is IN */
+	uint64_t number;		/* IN, OUT */
+	uint32_t flags;			/* IN: VMRI_SERVICE_BY_KEY */
+	uint32_t reserved;
+};
+VMRI_ASSERT_SIZE(vmri_service_query, 192);
+#define VMRI_SERVICE_BY_KEY	0x1U
 
 /* Counters of a device; all run from its attachment. */
 struct vmri_counters {

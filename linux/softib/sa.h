@@ -103,6 +103,10 @@ bool softib_sa_next_port(struct softib_sa_query *q,
 			 struct vmri_port_query *port, u32 *lid);
 bool softib_sa_in_partition(const u16 *pkeys, u16 pkey);
 void softib_sa_port_gid(const struct vmri_port_query *port, u8 gid[16]);
+void softib_sa_own_gid(const struct softib_sa_query *q, u8 gid[16]);
+bool softib_sa_names_own_port(const struct softib_sa_query *q,
+			      const u8 gid[16]);
+u16 softib_sa_status(int err);
 
 /* sapath.c */
 void softib_sa_paths(struct softib_sa_query *q);
@@ -123,5 +127,8 @@ u16 softib_pma_answer(struct softib_dev *dev, const struct ib_pma_mad *in,
 
 /* samcast.c */
 void softib_sa_members(struct softib_sa_query *q);
+
+/* saserv.c */
+void softib_sa_services(struct softib_sa_query *q);
 
 #endif /* SOFTIB_SA_H */

@@ -118,23 +118,10 @@ static bool softib_member_matches(const struct softib_sa_query *q,
 				    group->packet_life);
 }
 
-static void softib_own_gid(const struct softib_sa_query *q, u8 gid[16])
-{
-	struct vmri_port_query own = {
-		.guid = q->port.port_guid,
-		.gid_prefix = q->port.gid_prefix,
-	};
-
-	softib_sa_port_gid(&own, gid);
-}
-
 static bool softib_member_names_own_port(const struct softib_sa_query *q)
 {
-	u8 gid[16];
-
-	softib_own_gid(q, gid);
 	return softib_sa_has(q, MEMBER_PORT_GID) &&
-	       !memcmp(softib_member_want(q)->port_gid, gid, sizeof(gid));
+	       softib_sa_names_own_port(q, softib_member_want(q)->port_gid);
 }
 
 /* ---- Get and GetTable ---- */
@@ -177,7 +164,7 @@ static void softib_members_list(struct softib_sa_query *q)
 	u8 gid[16];
 	u32 mlid;
 
-	softib_own_gid(q, gid);
+	softib_sa_own_gid(q, gid);
 	while (!q->status && !softib_call(q->dev, VMRI_OP_mcg_query, &in)) {
 		softib_member_fill(&in.group, in.group.joined ? gid : NULL,
 				   &rec);
@@ -208,6 +195,18 @@ static void softib_member_make_mgid(const struct softib_sa_query *q,
 	group->mgid[3] = 0x1b;
 	memcpy(group->mgid + 4, &number, sizeof(number));
 	memcpy(group->mgid + 8, &guid, sizeof(guid));
+}
+
+/*
+ * May a port name a new group so?  Those that the administrator makes for who names
+ * none are not for the taking (o15-0.1.6).
+ */
+static bool softib_member_mgid_valid(const u8 mgid[16])
+{
+	bool assigned = mgid[2] == 0xa0 && mgid[3] == 0x1b;
+
+	return mgid[0] == 0xff && !(mgid[1] & 0xe0) &&
+	       !(assigned && (mgid[1] & 0xf) == MEMBER_DEFAULT_SCOPE);
 }
 
 /* All that the query says of a group; a status if that is none. */
@@ -272,23 +271,10 @@ static u16 softib_member_create(const struct softib_sa_query *q, bool any_mgid,
 		return SOFTIB_SA_REQ_INVALID;
 	if (any_mgid)
 		softib_member_make_mgid(q, group);
+	else if (!softib_member_mgid_valid(group->mgid))
+		return SOFTIB_SA_REQ_INVALID;
 	group->create = 1;
 	return 0;
-}
-
-static u16 softib_member_status(int err)
-{
-	switch (err) {
-	case 0:
-		return 0;
-	case -EPERM:
-	case -EINVAL:
-	case -ENOENT:
-	case -EEXIST:
-		return SOFTIB_SA_REQ_INVALID;
-	default:
-		return SOFTIB_SA_NO_RESOURCES;
-	}
 }
 
 /* As far as the port is no member yet in the ways that are asked for. */
@@ -315,7 +301,7 @@ static void softib_member_reply(struct softib_sa_query *q,
 	struct softib_member_rec rec;
 	u8 gid[16];
 
-	softib_own_gid(q, gid);
+	softib_sa_own_gid(q, gid);
 	softib_member_fill(group, gid, &rec);
 	softib_sa_emit(q, &rec, sizeof(rec));
 }
@@ -364,7 +350,7 @@ static void softib_members_join(struct softib_sa_query *q)
 		err = softib_member_add(q, &group);
 	}
 
-	q->status = softib_member_status(err);
+	q->status = softib_sa_status(err);
 	if (!q->status)
 		softib_member_reply(q, &group);
 }

@@ -3,6 +3,7 @@
  * SoftIB: the subnet administrator's answers: which handler a query gets, how
  * records match it, and what is left when none or too many do.
  */
+#include <linux/errno.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -52,6 +53,8 @@ static const struct softib_sa_attr {
 	{ IB_SA_ATTR_PATH_REC, 64, SOFTIB_SA_GETS, softib_sa_paths },
 	{ IB_SA_ATTR_MC_MEMBER_REC, 56, SOFTIB_SA_GETS | SOFTIB_SA_CHANGES,
 	  softib_sa_members },
+	{ IB_SA_ATTR_SERVICE_REC, 176, SOFTIB_SA_GETS | SOFTIB_SA_CHANGES,
+	  softib_sa_services },
 };
 
 static const struct softib_sa_attr *softib_sa_find(u16 id)
@@ -288,6 +291,48 @@ void softib_sa_port_gid(const struct vmri_port_query *port, u8 gid[16])
 			     cpu_to_be64(port->guid) };
 
 	memcpy(gid, halves, sizeof(halves));
+}
+
+/* That of the port that asks. */
+void softib_sa_own_gid(const struct softib_sa_query *q, u8 gid[16])
+{
+	struct vmri_port_query own = {
+		.guid = q->port.port_guid,
+		.gid_prefix = q->port.gid_prefix,
+	};
+
+	softib_sa_port_gid(&own, gid);
+}
+
+/*
+ * Is a GID that of the port that asks?  Clients that have not asked for the
+ * subnet's prefix leave it 0.
+ */
+bool softib_sa_names_own_port(const struct softib_sa_query *q,
+			      const u8 gid[16])
+{
+	static const u8 no_prefix[8];
+	u8 own[16];
+
+	softib_sa_own_gid(q, own);
+	return !memcmp(gid + 8, own + 8, 8) &&
+	       (!memcmp(gid, own, 8) || !memcmp(gid, no_prefix, 8));
+}
+
+/* The status that says why VMRI refuses what a query asks for. */
+u16 softib_sa_status(int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case -EPERM:
+	case -EINVAL:
+	case -ENOENT:
+	case -EEXIST:
+		return SOFTIB_SA_REQ_INVALID;
+	default:
+		return SOFTIB_SA_NO_RESOURCES;
+	}
 }
 
 /* Is one of a port's P_Keys of the partition of @pkey? */

@@ -389,6 +389,31 @@ long call_group(struct actor *a, struct input *in)
     return actor_call(a, cmds[which], &member, sizeof(member));
 }
 
+/* ---- services ---- */
+
+long call_service(struct actor *a, struct input *in)
+{
+    const unsigned int what = take_of(in, 4);
+    struct vmri_service arg = {
+        .id = take_of(in, 4), .pkey = take_rare(in, 4) ? 0x7fff : 0xffff,
+        .lease = take_of(in, 2) ? 1 + take_of(in, 100) : VMRI_LEASE_FOREVER,
+        .key = { [15] = take_of(in, 2) },
+    };
+    struct vmri_service_query query = {
+        .service = arg, .number = take_of(in, 8),
+        .flags = take_of(in, 2) ? VMRI_SERVICE_BY_KEY : 0,
+    };
+
+    if ( what == 0 )
+    {
+        spoil(in, &query, sizeof(query));
+        return actor_call(a, VMRI_OP_service_query, &query, sizeof(query));
+    }
+    spoil(in, &arg, sizeof(arg));
+    return actor_call(a, what == 1 ? VMRI_OP_service_delete
+                                   : VMRI_OP_service_set, &arg, sizeof(arg));
+}
+
 /* ---- the end ---- */
 
 long destroy(struct actor *a, enum kind kind, unsigned int slot)

@@ -168,6 +168,8 @@ long destroy(struct actor *a, enum kind kind, unsigned int slot);
 long join_group(struct actor *a, unsigned int slot, unsigned int group);
 /* A device joins or leaves a group, or a queue pair of it does. */
 long call_group(struct actor *a, struct input *in);
+/* A device offers a service, takes one away, or asks for one. */
+long call_service(struct actor *a, struct input *in);
 
 /* Change bytes of a command as the input says. */
 void spoil(struct input *in, void *arg, size_t size);

@@ -24,7 +24,8 @@ static const uint16_t commands[] = {
     VMRI_OP_ctl_fabric_delete, VMRI_OP_ctl_fabric_list, VMRI_OP_ctl_rate,
     VMRI_OP_ctl_rule_add, VMRI_OP_ctl_rule_del, VMRI_OP_ctl_rule_list,
     VMRI_OP_ctl_route_add, VMRI_OP_ctl_route_del, VMRI_OP_ctl_route_list,
-    VMRI_OP_fabric_watch, VMRI_OP_gid_set,
+    VMRI_OP_fabric_watch, VMRI_OP_gid_set, VMRI_OP_service_set,
+    VMRI_OP_service_delete, VMRI_OP_service_query,
 };
 
 static unsigned int take_command(struct input *in)

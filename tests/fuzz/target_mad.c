@@ -9,6 +9,8 @@
 
 #define PACKETS_MAX  64
 
+#define SERVICE_RECORD  0x31
+
 enum { PORT, ADMINISTRATOR, SWITCH, CHANGE, WAYS };
 
 /* The guest whose device is for a manager may give dom0's commands. */
@@ -77,6 +79,20 @@ static void ask_switch(struct agent *a, struct input *in)
         env_panic("an answer that is none");
 }
 
+/* One that the guest's port may register: of a few IDs, with its GUID. */
+static void be_own_service(struct agent_query *q)
+{
+    struct vmri_dev_attr attr;
+
+    if ( actor_call(&actors[0], VMRI_OP_dev_query, &attr, sizeof(attr)) )
+        return;
+    q->mask |= 0x3;
+    memset(q->data, 0, 7);
+    q->data[7] &= 3;
+    memset(q->data + 8, 0, 8);
+    vmri_put_be(q->data + 16, attr.port_guid, 8);
+}
+
 static void ask_administrator(struct agent *a, struct input *in)
 {
     static const uint8_t methods[] = { 0x01, 0x02, 0x12, 0x15 };
@@ -88,6 +104,8 @@ static void ask_administrator(struct agent *a, struct input *in)
     };
 
     take_bytes(in, q.data, take_of(in, SA_DATA + 1));
+    if ( q.attr == SERVICE_RECORD && !take_rare(in, 4) )
+        be_own_service(&q);
     agent_ask(a, &q);
     if ( q.status ? q.count || q.records : q.method != 0x12 && q.count != 1 )
         env_panic("status %#x with %u records", q.status, q.count);

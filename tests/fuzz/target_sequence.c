@@ -115,7 +115,7 @@ static void change(struct actor *a, struct input *in)
 {
     unsigned int slot = take_of(in, SLOTS);
 
-    switch ( take_of(in, 4) )
+    switch ( take_of(in, 5) )
     {
     case 0:
         modify_srq(a, in);
@@ -128,6 +128,9 @@ static void change(struct actor *a, struct input *in)
         break;
     case 3:
         call_group(a, in);
+        break;
+    case 4:
+        call_service(a, in);
         break;
     }
 }

@@ -3,61 +3,20 @@
  * The management agents of a guest's driver: what they answer to what is right, and
  * the status that they give what is not (IBTA 1.4, 13.4.7, 15.2.2).
  */
-#include "agent.h"
-#include "guest.h"
+#include "sa_query.h"
 #include "internal.h"
 
 #undef memcpy
 #undef memset
-
-#define GET             0x01
-#define SET             0x02
-#define GET_TABLE       0x12
-#define DELETE          0x15
 
 #define CLASS_PORT_INFO 0x01
 #define NODE_REC        0x11
 #define PATH_REC        0x35
 #define MEMBER_REC      0x38
 
-#define BAD_VERSION     0x04
-#define BAD_METHOD      0x08
-#define BAD_ATTRIBUTE   0x0c
-#define BAD_VALUE       0x1c
-#define REQ_INVALID     0x0200
-#define NO_RECORDS      0x0300
-#define TOO_MANY        0x0400
-#define INVALID_GID     0x0500
-#define INSUFFICIENT    0x0600
-
-#define BIT(n)          (1ULL << (n))
-
 static uint16_t be16(const uint8_t *p)
 {
     return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put(uint8_t *p, uint64_t v, unsigned int bytes)
-{
-    while ( bytes-- )
-    {
-        p[bytes] = (uint8_t)v;
-        v >>= 8;
-    }
-}
-
-static void put_gid(uint8_t *p, const struct guest *g)
-{
-    put(p, g->attr.gid_prefix, 8);
-    put(p + 8, g->attr.port_guid, 8);
-}
-
-/* The status; what it found is forgotten. */
-static int ask(struct agent *a, struct agent_query *q)
-{
-    agent_ask(a, q);
-    agent_forget(q);
-    return q->status;
 }
 
 /* ---- the agents of the port ---- */
@@ -68,8 +27,8 @@ static int process(struct agent *a, uint8_t class, uint8_t version,
 {
     uint8_t in[MAD_SIZE] = { 1, class, version, method };
 
-    put(in + 16, attr, 2);
-    put(in + 20, mod, 4);
+    sa_put(in + 16, attr, 2);
+    sa_put(in + 20, mod, 4);
     in[64 + 1] = 1;
     CHECK(agent_process(a, in, out));
     CHECK_EQ(out[3], 0x81);
@@ -137,8 +96,8 @@ TEST(agents_find_paths)
     agent_forget(&q);
 
     q.mask = BIT(2) | BIT(3);
-    put_gid(q.data + 8, h);
-    put_gid(q.data + 24, g);
+    sa_put_gid(q.data + 8, h);
+    sa_put_gid(q.data + 24, g);
     q.method = GET;
     agent_ask(a, &q);
     CHECK_EQ(q.status, 0);
@@ -148,14 +107,14 @@ TEST(agents_find_paths)
 
     /* Several for one; a GID that nobody has; an MTU that there is not. */
     q.mask = BIT(3);
-    CHECK_EQ(ask(a, &q), TOO_MANY);
+    CHECK_EQ(sa_ask(a, &q), TOO_MANY);
     q.mask = BIT(2);
     q.data[8] = 0xfd;
-    CHECK_EQ(ask(a, &q), INVALID_GID);
-    put_gid(q.data + 8, h);
+    CHECK_EQ(sa_ask(a, &q), INVALID_GID);
+    sa_put_gid(q.data + 8, h);
     q.mask = BIT(2) | BIT(3) | BIT(16) | BIT(17);
     q.data[8 + 16 + 16 + 4 + 4 + 2 + 2 + 2] = 5;
-    CHECK_EQ(ask(a, &q), NO_RECORDS);
+    CHECK_EQ(sa_ask(a, &q), NO_RECORDS);
     agent_free(a);
 }
 
@@ -175,7 +134,7 @@ TEST(agents_refuse_what_they_do_not_know)
     {
         struct agent_query q = { .method = bad[i].method, .attr = bad[i].attr };
 
-        CHECK_AT(ask(a, &q), BAD_ATTRIBUTE, "%u", i);
+        CHECK_AT(sa_ask(a, &q), BAD_ATTRIBUTE, "%u", i);
     }
     agent_free(a);
 }
@@ -191,7 +150,7 @@ static void broadcast(struct agent_query *q, const struct guest *g)
         .method = SET, .attr = MEMBER_REC, .mask = BIT(0) | BIT(1) | BIT(16),
     };
     memcpy(q->data, mgid, 16);
-    put_gid(q->data + 16, g);
+    sa_put_gid(q->data + 16, g);
     q->data[48] = 1;
 }
 
@@ -202,38 +161,38 @@ TEST(agents_join_groups)
     struct agent_query q;
 
     broadcast(&q, g);
-    CHECK_EQ(ask(a, &q), 0);
-    CHECK_EQ(ask(a, &q), 0);
+    CHECK_EQ(sa_ask(a, &q), 0);
+    CHECK_EQ(sa_ask(a, &q), 0);
 
     /* For another port, with another Q_Key or MTU, in no way, for nobody. */
     broadcast(&q, g);
-    CHECK_EQ(ask(b, &q), INVALID_GID);
+    CHECK_EQ(sa_ask(b, &q), INVALID_GID);
     broadcast(&q, h);
     q.mask |= BIT(2);
-    CHECK_EQ(ask(b, &q), REQ_INVALID);
+    CHECK_EQ(sa_ask(b, &q), REQ_INVALID);
     broadcast(&q, h);
     q.mask |= BIT(4) | BIT(5);
     q.data[38] = 0x84;
-    CHECK_EQ(ask(b, &q), REQ_INVALID);
+    CHECK_EQ(sa_ask(b, &q), REQ_INVALID);
     broadcast(&q, h);
     q.data[48] = 0;
-    CHECK_EQ(ask(b, &q), REQ_INVALID);
+    CHECK_EQ(sa_ask(b, &q), REQ_INVALID);
     broadcast(&q, h);
     q.mask &= ~BIT(1);
-    CHECK_EQ(ask(b, &q), INSUFFICIENT);
+    CHECK_EQ(sa_ask(b, &q), INSUFFICIENT);
 
     /* One that there is not takes all that makes it. */
     broadcast(&q, h);
     q.data[15] = 1;
-    CHECK_EQ(ask(b, &q), INSUFFICIENT);
+    CHECK_EQ(sa_ask(b, &q), INSUFFICIENT);
 
     broadcast(&q, h);
     q.method = DELETE;
-    CHECK_EQ(ask(b, &q), REQ_INVALID);
+    CHECK_EQ(sa_ask(b, &q), REQ_INVALID);
     broadcast(&q, g);
     q.method = DELETE;
-    CHECK_EQ(ask(a, &q), 0);
-    CHECK_EQ(ask(a, &q), REQ_INVALID);
+    CHECK_EQ(sa_ask(a, &q), 0);
+    CHECK_EQ(sa_ask(a, &q), REQ_INVALID);
     agent_free(a);
     agent_free(b);
 }

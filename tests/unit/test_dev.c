@@ -189,7 +189,8 @@ static const uint16_t all_commands[] = {
     VMRI_OP_cq_resize, VMRI_OP_mcg_create, VMRI_OP_mcg_destroy,
     VMRI_OP_mcg_attach, VMRI_OP_mcg_detach, VMRI_OP_mcg_query,
     VMRI_OP_dev_describe, VMRI_OP_port_query, VMRI_OP_doorbell, VMRI_OP_gid_set,
-    VMRI_OP_fabric_watch,
+    VMRI_OP_fabric_watch, VMRI_OP_service_set, VMRI_OP_service_delete,
+    VMRI_OP_service_query,
 };
 
 TEST(dev_commands_without_device)

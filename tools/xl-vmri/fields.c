@@ -20,6 +20,7 @@ const char *const resource_names[VMRI_RES_NR] = {
     [VMRI_RES_DEV] = "devices",
     [VMRI_RES_PINNED] = "pinned_pages",
     [VMRI_RES_BYTES] = "bytes",
+    [VMRI_RES_SERVICE] = "services",
 };
 
 struct field {

@@ -441,6 +441,11 @@ static int leave_groups(struct vmri_dev *dev)
     return vmri_mcg_leave(dev, CLOSE_MAX) == CLOSE_MAX ? -ERESTART : 0;
 }
 
+static int forget_services(struct vmri_dev *dev)
+{
+    return vmri_services_forget(dev, CLOSE_MAX) == CLOSE_MAX ? -ERESTART : 0;
+}
+
 /*
  * Users before what they use.  What another call is creating or destroying is
  * passed over.
@@ -451,6 +456,7 @@ static int close_tables(struct vmri_dev *dev)
 
     return close_table(dev, &dev->qps, &call, vmri_qp_destroy) ?:
            leave_groups(dev) ?:
+           forget_services(dev) ?:
            close_table(dev, &dev->srqs, &call, vmri_srq_destroy) ?:
            close_table(dev, &dev->xrcds, &call, xrcd_destroy) ?:
            vmri_mw_close(dev) ?:

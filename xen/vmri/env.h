@@ -66,6 +66,7 @@ enum env_level {
     LEVEL_CONTROL = 1,
     LEVEL_ROUTE,
     LEVEL_FABRIC,
+    LEVEL_SERVICE,
     LEVEL_DEV,
     LEVEL_UPLINK,
     LEVEL_GID,

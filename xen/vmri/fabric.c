@@ -51,6 +51,7 @@ static struct vmri_fabric *fabric_make(uint32_t id, uint8_t link)
     f->id = id;
     env_lock_init(&f->mcg_lock, LEVEL_FABRIC);
     vmri_routes_init(&f->routes);
+    vmri_services_init(&f->services);
     INIT_LIST_HEAD(&f->watchers);
     for ( i = 0; i < VMRI_MCG_HASH; i++ )
         INIT_LIST_HEAD(&f->mcgs[i]);

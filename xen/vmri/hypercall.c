@@ -30,6 +30,8 @@ union args {
     struct vmri_mr_alloc mr_alloc;
     struct vmri_mw_alloc mw_alloc;
     struct vmri_twin twin;
+    struct vmri_service service;
+    struct vmri_service_query service_query;
 };
 
 #define IN      0x1
@@ -80,6 +82,9 @@ static const struct command {
     { VMRI_OP_mw_free, sizeof(struct vmri_object), IN },
     { VMRI_OP_twin_create, sizeof(struct vmri_twin), IN | OUT },
     { VMRI_OP_twin_destroy, sizeof(struct vmri_object), IN },
+    { VMRI_OP_service_set, sizeof(struct vmri_service), IN },
+    { VMRI_OP_service_delete, sizeof(struct vmri_service), IN },
+    { VMRI_OP_service_query, sizeof(struct vmri_service_query), IN | OUT },
 };
 
 static const struct command *find_command(unsigned int cmd)
@@ -203,6 +208,12 @@ static long call(struct vmri_dev *dev, unsigned int cmd, union args *args,
         return vmri_mw_alloc(dev, &args->mw_alloc);
     case VMRI_OP_twin_create:
         return vmri_twin_create(dev, &args->twin);
+    case VMRI_OP_service_set:
+        return vmri_service_set(dev, &args->service);
+    case VMRI_OP_service_delete:
+        return vmri_service_delete(dev, &args->service);
+    case VMRI_OP_service_query:
+        return vmri_service_query(dev, &args->service_query);
     default:
         return call_object(dev, cmd, &args->object, state);
     }

@@ -51,6 +51,7 @@
  *   LEVEL_ROUTE    fabric->routes.lock: which GIDs are on other hosts.
  *   LEVEL_FABRIC   fabric->mcg_lock: which multicast groups there are, and
  *                  who is in them; who is to be told.  Not for who sends.
+ *   LEVEL_SERVICE  fabric->services.lock: which services devices offer.
  *   LEVEL_DEV      dev->lock: creation and destruction of objects, `users`.
  *   LEVEL_UPLINK   uplink->lock: the ring to dom0, the state of twins, what
  *                  waits for room; which EQ has the port's events, too.
@@ -305,6 +306,7 @@ struct vmri_command {
 #include "port.h"
 #include "rate.h"
 #include "rule.h"
+#include "service.h"
 #include "steer.h"
 
 /* ---- devices, domains, fabrics ---- */
@@ -321,6 +323,7 @@ struct vmri_fabric {
     struct vmri_table lids;     /* LID -> device */
     struct vmri_table mlids;    /* MLID - VMRI_MLID_MIN -> group */
     struct vmri_dev *sm;        /* by vmri_control_lock: manages it; or NULL */
+    struct vmri_services services;
     env_lock_t mcg_lock;        /* LEVEL_FABRIC */
     struct list_head watchers;  /* by mcg_lock: devices, for one event each */
     struct list_head mcgs[VMRI_MCG_HASH];   /* by mcg_lock: groups, by MGID */

@@ -26,6 +26,7 @@ static const uint64_t defaults[VMRI_RES_NR] = {
     [VMRI_RES_MCG] = 1024,
     [VMRI_RES_MCG_QP] = 16384,
     [VMRI_RES_DEV] = VMRI_MAX_DEVS,
+    [VMRI_RES_SERVICE] = 128,
 };
 
 #define BYTES_BASE      (64ULL << 20)

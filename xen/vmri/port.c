@@ -338,9 +338,12 @@ static int change(struct vmri_dev *dev, struct vmri_ctl_port *arg)
     /* Rules may say something else of its new GID. */
     if ( old.gid_prefix != arg->gid_prefix )
         vmri_rules_changed(dev->fabric);
-    /* Another manager knows nothing of the groups that the port is in. */
+    /* Another manager knows nothing of its groups and services. */
     if ( dev->port.sm_lid != manager )
+    {
         vmri_mcg_leave(dev, ~0U);
+        vmri_services_forget(dev, ~0U);
+    }
     tell_changes(dev, &old, arg);
     if ( !same(&old, arg) )
         vmri_subnet_ports_changed(dev->fabric);

@@ -22,6 +22,9 @@ static const struct {
 	{ VMRI_OP_mcg_create, sizeof(struct vmri_mcg) },
 	{ VMRI_OP_mcg_destroy, sizeof(struct vmri_mcg) },
 	{ VMRI_OP_mcg_query, sizeof(struct vmri_mcg_query) },
+	{ VMRI_OP_service_set, sizeof(struct vmri_service) },
+	{ VMRI_OP_service_delete, sizeof(struct vmri_service) },
+	{ VMRI_OP_service_query, sizeof(struct vmri_service_query) },
 	{ VMRI_OP_ctl_list, sizeof(struct vmri_ctl_info) },
 	{ VMRI_OP_ctl_port, sizeof(struct vmri_ctl_port) },
 };

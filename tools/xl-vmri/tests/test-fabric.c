@@ -191,7 +191,8 @@ void test_limits(void)
 
     CHECK(run("limits d1 bytes=256T --json") == RC_OK);
     CHECK(!strncmp(out, "{\n  \"domid\": 1,\n  \"limits\": {\n", 30));
-    CHECK(prints("\"bytes\": 281474976710656\n  },\n  \"usage\": {\n"));
+    CHECK(prints("\"bytes\": 281474976710656,\n    \"services\": 0\n  },\n"
+                 "  \"usage\": {\n"));
     CHECK(prints("    \"qps\": 12,\n"));
 
     CHECK(run("limits d3") == RC_FAILURE && says("no domain named \"d3\""));
