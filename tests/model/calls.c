@@ -104,6 +104,15 @@ uint32_t side_create_pd(struct side *s)
     return arg.handle;
 }
 
+uint32_t side_create_xrcd(struct side *s)
+{
+    struct vmri_object arg = { .handle = 0 };
+
+    CHECK_EQ(side_call(s, VMRI_OP_xrcd_create, &arg, sizeof(arg)), 0);
+    s->usage[VMRI_RES_XRCD]++;
+    return arg.handle;
+}
+
 void side_create_eq(struct side *s)
 {
     struct guest_eq *eq = &s->eq;
@@ -152,6 +161,7 @@ void cq_make(struct cq *cq, unsigned int log2)
     cq->cons = 0;
     cq->arms = cq->events = 0;
     cq->waiting = cq->solicited = false;
+    cq->closed = cq->dead = false;
     CHECK_EQ(call_with_frames(s, VMRI_OP_cq_create, &arg, sizeof(arg),
                               &arg.frames, cq->gfn, cq_pages(cq)), 0);
     cq->handle = arg.handle;
@@ -171,18 +181,28 @@ void cq_move(struct cq *cq, unsigned int log2)
 {
     struct side *s = cq->side;
     struct vmri_cqe *from = cq->entry;
-    const uint32_t mask = (1U << cq->log2) - 1, pages = cq_pages(cq);
+    const uint32_t old_log2 = cq->log2, pages = cq_pages(cq);
+    const uint32_t mask = (1U << old_log2) - 1;
     struct vmri_cq_resize arg = {
         .handle = cq->handle, .log2_entries = (uint8_t)log2,
     };
     uint64_t gfn = cq->gfn;
     uint32_t i;
+    long rc;
 
     cq->log2 = log2;
     cq->gfn = cq->spare;
     cq->spare = gfn;
-    CHECK_EQ(call_with_frames(s, VMRI_OP_cq_resize, &arg, sizeof(arg),
-                              &arg.frames, cq->gfn, cq_pages(cq)), 0);
+    rc = call_with_frames(s, VMRI_OP_cq_resize, &arg, sizeof(arg), &arg.frames,
+                          cq->gfn, cq_pages(cq));
+    CHECK_EQ(rc, cq->dead ? -EINVAL : 0);
+    if ( rc )
+    {
+        cq->spare = cq->gfn;
+        cq->gfn = gfn;
+        cq->log2 = old_log2;
+        return;
+    }
     cq->hdr = env_test_mem(s->guest->domain, cq->gfn);
     cq->entry = (void *)((uint8_t *)cq->hdr + VMRI_RING_OFFSET);
     for ( i = cq->cons; i != arg.prod; i++ )
@@ -292,12 +312,14 @@ static uint8_t log2_at_least(uint32_t bytes, uint8_t log2)
     return log2;
 }
 
-void srq_make(struct side *s, unsigned int log2, unsigned int sge,
+void srq_make(struct rq *rq, unsigned int log2, unsigned int sge,
               uint32_t limit)
 {
-    struct rq *rq = &s->srq;
+    struct side *s = rq->keys.side;
     struct vmri_srq_create a = {
         .pd = s->pd[rq->keys.pd], .eq = s->eq.handle, .limit = limit,
+        .xrcd = rq->cq ? s->xrcd[rq->xrcd] : 0,
+        .cq = rq->cq ? rq->cq->handle : 0,
         .flags = rq->keys.kernel ? VMRI_QPF_KERNEL : 0,
         .log2_entries = (uint8_t)log2, .max_sge = (uint8_t)sge,
         .log2_stride = log2_at_least((uint32_t)(16 + 16 * sge), 5),
@@ -328,20 +350,25 @@ void srq_make(struct side *s, unsigned int log2, unsigned int sge,
     s->usage[VMRI_RES_PINNED] += rq->pages;
 }
 
-void srq_unmake(struct side *s)
+void srq_unmake(struct rq *rq)
 {
-    struct rq *rq = &s->srq;
+    struct side *s = rq->keys.side;
+    unsigned int i;
 
     CHECK_EQ(side_destroy(s, VMRI_OP_srq_destroy, rq->handle), 0);
+    rq->old_handle = rq->handle;
     rq->handle = 0;
     rq->wq.done = rq->wq.prod;
+    for ( i = 0; i < LINKS; i++ )
+        if ( s->qp[i].claim_rq == rq )
+            s->qp[i].claim_rq = NULL;
     s->usage[VMRI_RES_SRQ]--;
     s->usage[VMRI_RES_PINNED] -= rq->pages;
 }
 
-bool srq_move(struct side *s, unsigned int log2)
+bool srq_move(struct rq *rq, unsigned int log2)
 {
-    struct rq *rq = &s->srq;
+    struct side *s = rq->keys.side;
     struct wq *wq = &rq->wq;
     struct vmri_srq_modify arg = {
         .handle = rq->handle, .mask = VMRI_SRQA_RESIZE, .offset = wq->offset,
@@ -382,12 +409,14 @@ static uint32_t lay_out(struct vmri_qp_create *a)
 {
     uint32_t end = sizeof(struct vmri_qp_hdr);
 
+    if ( a->type == VMRI_QPT_XRC_TGT )
+        return 0;
     a->sq_log2_stride = log2_at_least(64 + max(16U * a->max_send_sge,
                                                a->max_inline), 6);
     a->sq_offset = ROUNDUP(end, 1U << a->sq_log2_stride);
     end = a->sq_offset + (1U << (a->sq_log2_entries + a->sq_log2_stride));
     a->rq_offset = a->rq_log2_stride = 0;
-    if ( !a->srq )
+    if ( !a->srq && a->type != VMRI_QPT_XRC_INI )
     {
         a->rq_log2_stride = log2_at_least(16 + 16U * a->max_recv_sge, 5);
         a->rq_offset = ROUNDUP(end, 1U << a->rq_log2_stride);
@@ -401,29 +430,21 @@ static uint32_t lay_out(struct vmri_qp_create *a)
     return (uint32_t)PFN_UP((uint64_t)end);
 }
 
-void qp_make(struct qp *q)
+static long create_qp(struct qp *q, uint32_t pages)
 {
     struct vmri_qp_create *a = &q->arg;
-    uint32_t pages;
 
-    a->srq = qp_shares(q) ? q->rq->handle : 0;
-    pages = lay_out(a);
-    CHECK(pages <= QP_PAGES);
-    if ( !q->hdr )
-    {
-        q->gfn = env_test_pages(q->side->guest->domain, QP_PAGES + 1,
-                                true);
-        q->mem = env_test_mem(q->side->guest->domain, q->gfn);
-        q->hdr = (struct vmri_qp_hdr *)q->mem;
-    }
-    a->pd = q->side->pd[q->keys.pd];
-    a->send_cq = q->scq->handle;
-    a->recv_cq = q->rcq->handle;
-    a->eq = q->side->eq.handle;
-    a->qpn = 0;
-    CHECK_EQ(call_with_frames(q->side, VMRI_OP_qp_create, a, sizeof(*a),
-                              &a->frames, q->gfn, pages), 0);
-    env_store(&q->qpn, a->qpn);
+    if ( !pages )
+        return side_call(q->side, VMRI_OP_qp_create, a, sizeof(*a));
+    return call_with_frames(q->side, VMRI_OP_qp_create, a, sizeof(*a),
+                            &a->frames, q->gfn, pages);
+}
+
+/* The queues begin where they have been left, where the guest put its index. */
+static void make_queues(struct qp *q)
+{
+    const struct vmri_qp_create *a = &q->arg;
+
     q->sq = (struct wq){
         .log2 = a->sq_log2_entries, .log2_stride = a->sq_log2_stride,
         .max_sge = a->max_send_sge, .offset = a->sq_offset,
@@ -439,6 +460,32 @@ void qp_make(struct qp *q)
         .prod = q->hdr->rq.prod, .done = q->hdr->rq.prod,
         .base = q->hdr->rq.prod,
     };
+}
+
+void qp_make(struct qp *q)
+{
+    struct vmri_qp_create *a = &q->arg;
+    uint32_t pages;
+
+    a->srq = qp_shares(q) && !qp_is_xrc(q) ? q->rq->handle : 0;
+    pages = lay_out(a);
+    CHECK(pages <= QP_PAGES);
+    if ( !q->hdr )
+    {
+        q->gfn = env_test_pages(q->side->guest->domain, QP_PAGES + 1,
+                                true);
+        q->mem = env_test_mem(q->side->guest->domain, q->gfn);
+        q->hdr = (struct vmri_qp_hdr *)q->mem;
+    }
+    a->pd = q->side->pd[q->keys.pd];
+    a->send_cq = q->scq ? q->scq->handle : 0;
+    a->recv_cq = q->rcq ? q->rcq->handle : 0;
+    a->xrcd = qp_sends(q) ? 0 : q->side->xrcd[q->xrcd];
+    a->eq = q->side->eq.handle;
+    a->qpn = 0;
+    CHECK_EQ(create_qp(q, pages), 0);
+    env_store(&q->qpn, a->qpn);
+    make_queues(q);
     q->claimed = false;
     q->attr = (struct vmri_qp_modify){ .port = 1, .path_mtu = 5 };
     q->established = q->unrung = false;

@@ -68,9 +68,11 @@ void side_make(struct side *s)
 
     for ( i = 0; i < PDS; i++ )
         s->pd[i] = side_create_pd(s);
+    for ( i = 0; i < XRCDS; i++ )
+        s->xrcd[i] = side_create_xrcd(s);
     port_begin(s);
     side_create_eq(s);
-    for ( i = 0; i < ARRAY_SIZE(s->cq); i++ )
+    for ( i = 0; i < CQS; i++ )
     {
         s->cq[i].side = s;
         cq_make(&s->cq[i], 7 + rng_below(&s->cell->rng, 2));
@@ -99,7 +101,6 @@ void cell_make(struct cell *c, unsigned int number, uint64_t seed,
         s->cell = c;
         s->index = i;
         s->guest = i ? b : a;
-        s->srq.keys = (struct keys){ .side = s };
         for ( l = 0; l < LINKS; l++ )
         {
             s->qp[l].side = s;
@@ -133,22 +134,26 @@ static void side_unmake(struct side *s)
     unsigned int i;
 
     drain_events(s);
-    if ( s->srq.handle )
-        srq_unmake(s);
+    for ( i = 0; i < SRQS; i++ )
+        if ( s->srq[i].handle )
+            srq_unmake(&s->srq[i]);
     /* Windows before what they show. */
     for ( i = SIDES * NAMED; i--; )
         if ( s->region[i % SIDES][i / SIDES].key )
             region_free(s, &s->region[i % SIDES][i / SIDES]);
-    for ( i = 0; i < ARRAY_SIZE(s->cq); i++ )
+    for ( i = 0; i < CQS; i++ )
         cq_unmake(&s->cq[i]);
     CHECK_EQ(side_destroy(s, VMRI_OP_eq_destroy, s->eq.handle), 0);
     for ( i = 0; i < PDS; i++ )
         CHECK_EQ(side_destroy(s, VMRI_OP_pd_destroy, s->pd[i]), 0);
+    for ( i = 0; i < XRCDS; i++ )
+        CHECK_EQ(side_destroy(s, VMRI_OP_xrcd_destroy, s->xrcd[i]), 0);
     for ( i = 0; i < SIDES * HALF_PAGES; i++ )
         CHECK_EQ(env_test_page_refs(s->guest->domain, s->memory.gfn + i), 0);
     s->usage[VMRI_RES_EQ]--;
     s->usage[VMRI_RES_PINNED]--;
     s->usage[VMRI_RES_PD] -= PDS;
+    s->usage[VMRI_RES_XRCD] -= XRCDS;
 }
 
 void cell_unmake(struct cell *c)
@@ -187,7 +192,10 @@ static bool has_receives(const struct cell *c)
         if ( wq_posted(&q->own.wq) || q->claimed )
             return true;
     }
-    return wq_posted(&c->side[0].srq.wq) || wq_posted(&c->side[1].srq.wq);
+    for ( i = 0; i < SIDES * SRQS; i++ )
+        if ( wq_posted(&c->side[i / SRQS].srq[i % SRQS].wq) )
+            return true;
+    return false;
 }
 
 static void forget_old_keys(struct cell *c)
@@ -226,9 +234,24 @@ static void step_refused(struct cell *c)
 {
     struct side *s = &c->side[rng_below(&c->rng, SIDES)];
     struct qp *q = &s->qp[0];
+    unsigned int i;
 
     CHECK_EQ(side_destroy(s, VMRI_OP_pd_destroy, s->pd[q->keys.pd]), -EBUSY);
-    CHECK_EQ(side_destroy(s, VMRI_OP_cq_destroy, q->scq->handle), -EBUSY);
+    if ( qp_sends(q) )
+        CHECK_EQ(side_destroy(s, VMRI_OP_cq_destroy, q->scq->handle), -EBUSY);
+    else
+        CHECK_EQ(side_destroy(s, VMRI_OP_xrcd_destroy, s->xrcd[q->xrcd]),
+                 -EBUSY);
+    for ( i = 1; i < SRQS; i++ )
+    {
+        const struct rq *rq = &s->srq[i];
+
+        if ( !rq->handle )
+            continue;
+        CHECK_EQ(side_destroy(s, VMRI_OP_xrcd_destroy, s->xrcd[rq->xrcd]),
+                 -EBUSY);
+        CHECK_EQ(side_destroy(s, VMRI_OP_cq_destroy, rq->cq->handle), -EBUSY);
+    }
     CHECK_EQ(side_destroy(s, VMRI_OP_eq_destroy, s->eq.handle), -EBUSY);
     CHECK_EQ(side_destroy(s, VMRI_OP_qp_destroy, 0xfffff0), -ENOENT);
 }
@@ -258,7 +281,21 @@ static struct qp *step_link(struct cell *c)
     return &c->side[rng_below(&c->rng, SIDES)].qp[link];
 }
 
-/* An SRQ comes with the links that use it, and goes when none does. */
+/*
+ * An SRQ comes with the links that use it, and goes when none does.  Targets of
+ * the link that rests hold none back.
+ */
+static void remake_srq(struct side *s, unsigned int i, unsigned int rests)
+{
+    struct rng *rng = &s->cell->rng;
+    struct rq *rq = &s->srq[i];
+
+    if ( rq->handle && (i || s->qp[rests].rq != rq) && rng_percent(rng, 50) )
+        srq_unmake(rq);
+    if ( !rq->handle && rng_percent(rng, 50) )
+        link_make_srq(s, i);
+}
+
 static void step_remake(struct cell *c, struct qp *q)
 {
     unsigned int i;
@@ -266,25 +303,15 @@ static void step_remake(struct cell *c, struct qp *q)
     fill_receives(q);
     settle(c);
     link_unmake(q);
-    for ( i = 0; i < SIDES; i++ )
-    {
-        struct side *s = &c->side[i];
-        bool used = qp_shares(&s->qp[!q->link]);
-
-        if ( s->srq.handle && !used && rng_percent(&c->rng, 50) )
-            srq_unmake(s);
-        if ( s->srq.handle || rng_percent(&c->rng, 50) )
-            continue;
-        s->srq.keys.pd = rng_below(&c->rng, PDS);
-        s->srq.keys.kernel = rng_percent(&c->rng, 30);
-        srq_make(s, 2 + rng_below(&c->rng, 4), 1 + rng_below(&c->rng, SGES),
-                 rng_below(&c->rng, 5));
-    }
+    for ( i = 0; i < SIDES * SRQS; i++ )
+        remake_srq(&c->side[i / SRQS], i % SRQS, !q->link);
     link_make(q);
 }
 
 static void step_error(struct cell *c, struct qp *q)
 {
+    if ( !qp_sends(q) )
+        q = q->peer;
     fill_receives(q);
     settle(c);
     if ( q->attr.state != VMRI_QPS_RTS )
@@ -303,10 +330,15 @@ void cell_step(struct cell *c)
     c->clean = false;
     q = step_link(c);
     n = rng_below(&c->rng, 100);
-    if ( n < 78 )
+    if ( n < 76 )
     {
         c->step = "traffic";
         traffic_round(q);
+    }
+    else if ( n < 78 )
+    {
+        c->step = "flood";
+        flood_round(q);
     }
     else if ( n < 86 )
     {

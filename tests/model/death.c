@@ -45,7 +45,7 @@ static void kill(struct side *s)
 /* In the model: whatever there was. */
 static void forget(struct side *s)
 {
-    unsigned int i;
+    unsigned int i, j;
 
     for ( i = 0; i < LINKS; i++ )
     {
@@ -56,13 +56,19 @@ static void forget(struct side *s)
         q->sq.done = q->sq.prod;
         q->own.wq.done = q->own.wq.prod;
         q->sends.head = q->sends.tail;
-        q->recvs.head = q->recvs.tail;
+        for ( j = 0; j < CQS; j++ )
+            q->recvs[j].head = q->recvs[j].tail;
         q->due = 0;
         q->claimed = q->unrung = false;
         group_forget(q);
     }
-    for ( i = 0; i < ARRAY_SIZE(s->cq); i++ )
+    for ( i = 0; i < CQS; i++ )
         s->cq[i].handle = s->cq[i].wanted = 0;
+    for ( i = 0; i < SRQS; i++ )
+    {
+        s->srq[i].handle = 0;
+        s->srq[i].wq.done = s->srq[i].wq.prod;
+    }
     for ( i = 0; i < SIDES * NAMED; i++ )
     {
         struct region *r = &s->region[i / NAMED][i % NAMED];
@@ -74,8 +80,6 @@ static void forget(struct side *s)
         r->users = 0;
     }
     s->port_due = 0;
-    s->srq.handle = 0;
-    s->srq.wq.done = s->srq.wq.prod;
     s->eq.cons = s->eq.hdr->prod;
     env_store(&s->eq.hdr->overflow, 0);
     memset(s->usage, 0, sizeof(s->usage));

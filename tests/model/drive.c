@@ -112,13 +112,45 @@ void ring(struct qp *q)
 
 /* ---- completions ---- */
 
-void want_completion(struct qp *q, bool receive, const struct want *w)
+static struct wants *recvs_at(struct qp *q, const struct cq *cq)
 {
-    struct wants *list = receive ? &q->recvs : &q->sends;
+    return &q->recvs[cq - q->side->cq];
+}
 
+/* One that is closed has as many entries as it has, and then no more. */
+static bool takes_one(struct cq *cq)
+{
+    if ( cq->dead )
+        return false;
+    if ( !cq->closed )
+        return true;
+    if ( cq->room )
+    {
+        cq->room--;
+        return true;
+    }
+    cq->dead = cq->error_due = true;
+    return false;
+}
+
+bool want_completion(struct qp *q, struct cq *cq, bool receive,
+                     const struct want *w)
+{
+    struct wants *list = receive ? recvs_at(q, cq) : &q->sends;
+
+    if ( !takes_one(cq) )
+        return false;
     CHECK(list->tail - list->head < 2 * DEPTH);
     list->want[list->tail++ % (2 * DEPTH)] = *w;
-    (receive ? q->rcq : q->scq)->wanted++;
+    cq->wanted++;
+    return true;
+}
+
+void cq_close(struct cq *cq)
+{
+    CHECK(!cq->wanted && env_load_acquire(&cq->hdr->prod) == cq->cons);
+    cq->closed = true;
+    cq->room = 1U << cq->log2;
 }
 
 static bool is_receive(const struct vmri_cqe *cqe)
@@ -139,8 +171,8 @@ static struct wants *wants_of(struct cq *cq, const struct vmri_cqe *cqe,
         if ( q->qpn != cqe->qpn )
             continue;
         *of = q;
-        if ( is_receive(cqe) && q->rcq == cq )
-            return &q->recvs;
+        if ( is_receive(cqe) )
+            return recvs_at(q, cq);
         if ( !is_receive(cqe) && q->scq == cq )
             return &q->sends;
     }
@@ -195,6 +227,8 @@ static bool poll(struct cq *cq)
 {
     bool any = false;
 
+    if ( cq->closed && !env_load_acquire(&cq->hdr->overflow) )
+        return false;
     while ( env_load_acquire(&cq->hdr->prod) != cq->cons )
     {
         struct vmri_cqe cqe = cq->entry[cq->cons & ((1U << cq->log2) - 1)];
@@ -203,7 +237,7 @@ static bool poll(struct cq *cq)
         take_completion(cq, &cqe);
         any = true;
     }
-    CHECK(!env_load(&cq->hdr->overflow));
+    CHECK(cq->dead || !env_load(&cq->hdr->overflow));
     return any;
 }
 
@@ -233,7 +267,7 @@ static bool solicits(struct cq *cq)
         struct qp *q = &cq->side->qp[i];
 
         if ( (q->scq == cq && will_be_solicited(cq, &q->sends)) ||
-             (q->rcq == cq && will_be_solicited(cq, &q->recvs)) )
+             will_be_solicited(cq, recvs_at(q, cq)) )
             return true;
     }
     return false;
@@ -244,7 +278,7 @@ static bool solicits(struct cq *cq)
  * something, the CQ stays armed, and what comes next is told of, whatever it is
  * armed for then.
  */
-static void arm(struct cq *cq, bool solicited)
+void arm(struct cq *cq, bool solicited)
 {
     if ( cq->events != cq->arms )
         solicited = false;
@@ -266,7 +300,8 @@ void maybe_arm(struct cell *c)
     {
         struct cq *cq = &c->side[i / 2].cq[i % 2];
 
-        if ( !cq->handle || cq->waiting || !rng_percent(&c->rng, 30) )
+        if ( !cq->handle || cq->waiting || cq->closed ||
+             !rng_percent(&c->rng, 30) )
             continue;
         poll(cq);
         if ( cq->wanted )
@@ -297,15 +332,37 @@ static void completion_event(struct side *s, uint32_t handle)
     CHECK(!cq->solicited);
 }
 
+static void limit_event(struct side *s, uint32_t handle)
+{
+    unsigned int i;
+
+    for ( i = 0; i < SRQS; i++ )
+        if ( s->srq[i].handle == handle )
+        {
+            CHECK(s->srq[i].limit && s->srq[i].low);
+            s->srq[i].limit = 0;
+            return;
+        }
+    test_failed(__FILE__, __LINE__, "an event of SRQ %u, which there is not",
+                handle);
+}
+
 static void async_event(struct side *s, const struct vmri_event *ev)
 {
     uint32_t bit = 1U << ev->type;
+    struct cq *cq;
     unsigned int i;
 
     if ( ev->type == VMRI_EVENT_SRQ_LIMIT )
     {
-        CHECK(s->srq.handle == ev->id && s->srq.limit && s->srq.low);
-        s->srq.limit = 0;
+        limit_event(s, ev->id);
+        return;
+    }
+    if ( ev->type == VMRI_EVENT_CQ_ERR )
+    {
+        cq = cq_of(s, ev->id);
+        CHECK(cq && cq->error_due);
+        cq->error_due = false;
         return;
     }
     if ( port_event(s, ev) )
@@ -404,19 +461,42 @@ static uint32_t recv_cons(const struct qp *q)
 
 static const char *qp_lacks(struct qp *q)
 {
+    unsigned int i;
+
     if ( !q->qpn )
         return NULL;
     if ( q->sends.head != q->sends.tail )
         return "a completion of a send queue";
-    if ( q->recvs.head != q->recvs.tail )
-        return "a completion of a receive";
+    for ( i = 0; i < CQS; i++ )
+        if ( q->recvs[i].head != q->recvs[i].tail )
+            return "a completion of a receive";
     if ( q->due )
         return "an event of a queue pair";
-    if ( env_load_acquire(&q->hdr->sq.cons) != q->sq.done )
+    if ( qp_sends(q) && env_load_acquire(&q->hdr->sq.cons) != q->sq.done )
         return "a send queue's index";
-    if ( !qp_shares(q) && env_load_acquire(&q->hdr->rq.cons) != recv_cons(q) )
+    if ( qp_receives(q) && !qp_shares(q) &&
+         env_load_acquire(&q->hdr->rq.cons) != recv_cons(q) )
         return "a receive queue's index";
     return NULL;
+}
+
+static const char *cq_lacks(struct cq *cq)
+{
+    if ( !cq->handle || !cq->dead )
+        return NULL;
+    if ( !env_load_acquire(&cq->hdr->overflow) )
+        return "the overflow of a completion queue";
+    return cq->error_due ? "an event of a completion queue" : NULL;
+}
+
+static const char *srq_lacks(struct rq *rq)
+{
+    if ( !rq->handle )
+        return NULL;
+    if ( rq->taken && wq_posted(&rq->wq) < rq->limit )
+        return "an event of a shared receive queue";
+    return env_load_acquire(&rq->hdr->cons) != rq->wq.done
+           ? "a shared receive queue's index" : NULL;
 }
 
 static const char *side_lacks(struct side *s)
@@ -426,12 +506,10 @@ static const char *side_lacks(struct side *s)
 
     for ( i = 0; i < LINKS && !what; i++ )
         what = qp_lacks(&s->qp[i]);
-    if ( !what && s->srq.handle && s->srq.taken &&
-         wq_posted(&s->srq.wq) < s->srq.limit )
-        what = "an event of a shared receive queue";
-    if ( !what && s->srq.handle &&
-         env_load_acquire(&s->srq.hdr->cons) != s->srq.wq.done )
-        what = "a shared receive queue's index";
+    for ( i = 0; i < CQS && !what; i++ )
+        what = cq_lacks(&s->cq[i]);
+    for ( i = 0; i < SRQS && !what; i++ )
+        what = srq_lacks(&s->srq[i]);
     return what;
 }
 
@@ -483,12 +561,27 @@ static const char *cell_lacks(struct cell *c)
     return what ? what : side_lacks(&c->side[1]);
 }
 
+/* All that comes has room after all. */
+static void open_cq(struct cq *cq)
+{
+    if ( !cq->dead )
+        cq->closed = false;
+}
+
+static void give_back(struct rq *rq)
+{
+    rq->wq.base = rq->wq.done;
+    rq->starved = false;
+}
+
 void settle(struct cell *c)
 {
     unsigned int idle = 0, i;
     uint64_t since = 0;
     const char *what;
 
+    for ( i = 0; i < SIDES * CQS; i++ )
+        open_cq(&c->side[i / CQS].cq[i % CQS]);
     for ( i = 0; i < SIDES * LINKS; i++ )
         if ( c->side[i / LINKS].qp[i % LINKS].unrung )
             ring(&c->side[i / LINKS].qp[i % LINKS]);
@@ -506,8 +599,8 @@ void settle(struct cell *c)
     serve(c);
     c->needs_clock = false;
     memory_verify(c);
-    for ( i = 0; i < SIDES; i++ )
-        c->side[i].srq.wq.base = c->side[i].srq.wq.done;
+    for ( i = 0; i < SIDES * SRQS; i++ )
+        give_back(&c->side[i / SRQS].srq[i % SRQS]);
     for ( i = 0; i < SIDES * LINKS; i++ )
     {
         struct qp *q = &c->side[i / LINKS].qp[i % LINKS];
@@ -516,7 +609,7 @@ void settle(struct cell *c)
                                                                 : 0;
         q->sq.base = q->sq.done;
         q->own.wq.base = recv_cons(q);
-        q->rq->starved = false;
+        q->own.starved = false;
         q->allowed = 0;
     }
 }

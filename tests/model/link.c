@@ -108,7 +108,7 @@ static void set_rtr(struct qp *q, struct vmri_qp_modify *arg)
     arg->rq_psn = rng_below(rng_of(q), 1U << 24);
     arg->av.dlid = q->peer->side->guest->lid;
     arg->av.sl = (uint8_t)rng_below(rng_of(q), 16);
-    if ( !qp_is_reliable(q) )
+    if ( !qp_is_reliable(q) || !qp_receives(q) )
         return;
     arg->mask |= VMRI_QPA_MAX_DEST_RD_ATOMIC | VMRI_QPA_MIN_RNR_TIMER;
     arg->max_dest_rd_atomic = (uint8_t)(1 + rng_below(rng_of(q), 16));
@@ -123,9 +123,12 @@ static void set_rts(struct qp *q, struct vmri_qp_modify *arg)
     arg->sq_psn = rng_below(rng, 1U << 24);
     if ( !qp_is_reliable(q) )
         return;
-    arg->mask |= VMRI_QPA_TIMEOUT | VMRI_QPA_RETRY_CNT | VMRI_QPA_RNR_RETRY |
-                 VMRI_QPA_MAX_QP_RD_ATOMIC;
+    arg->mask |= VMRI_QPA_TIMEOUT;
     arg->timeout = (uint8_t)(rng_percent(rng, 50) ? 0 : 1 + rng_below(rng, 6));
+    if ( !qp_sends(q) )
+        return;
+    arg->mask |= VMRI_QPA_RETRY_CNT | VMRI_QPA_RNR_RETRY |
+                 VMRI_QPA_MAX_QP_RD_ATOMIC;
     arg->retry_cnt = (uint8_t)rng_below(rng, 8);
     arg->rnr_retry = (uint8_t)(rng_percent(rng, 60) ? 7 : rng_below(rng, 7));
     arg->max_rd_atomic = (uint8_t)(1 + rng_below(rng, 16));
@@ -168,7 +171,48 @@ static unsigned int pick_type(struct rng *rng)
 {
     unsigned int n = rng_below(rng, 100);
 
-    return n < 60 ? VMRI_QPT_RC : n < 80 ? VMRI_QPT_UC : VMRI_QPT_UD;
+    return n < 44 ? VMRI_QPT_RC : n < 66 ? VMRI_QPT_XRC_INI
+           : n < 82 ? VMRI_QPT_UC : VMRI_QPT_UD;
+}
+
+/* Of the domains, the second one has the last of the queues. */
+static unsigned int xrcd_of(unsigned int i)
+{
+    return i == SRQS - 1;
+}
+
+void link_make_srq(struct side *s, unsigned int i)
+{
+    struct rng *rng = &s->cell->rng;
+    struct rq *rq = &s->srq[i];
+
+    rq->keys = (struct keys){ .side = s, .pd = rng_below(rng, PDS),
+                              .kernel = rng_percent(rng, 30) };
+    rq->xrcd = xrcd_of(i);
+    rq->cq = i ? &s->cq[rng_below(rng, CQS)] : NULL;
+    srq_make(rq, 2 + rng_below(rng, 4), 1 + rng_below(rng, SGES),
+             rng_below(rng, 5));
+}
+
+/* It has no queues, but wants to find some that are of its domain. */
+static void make_target(struct qp *q)
+{
+    struct rng *rng = rng_of(q);
+    struct side *s = q->side;
+    unsigned int i;
+
+    for ( i = 1; i < SRQS; i++ )
+        if ( !s->srq[i].handle && rng_percent(rng, 80) )
+            link_make_srq(s, i);
+    q->scq = q->rcq = NULL;
+    i = 1 + rng_below(rng, SRQS - 1);
+    q->rq = &s->srq[i];
+    q->xrcd = xrcd_of(i);
+    q->arg = (struct vmri_qp_create){
+        .type = VMRI_QPT_XRC_TGT,
+        .flags = q->keys.kernel ? VMRI_QPF_KERNEL : 0,
+    };
+    qp_make(q);
 }
 
 static void make_end(struct qp *q, unsigned int type)
@@ -178,9 +222,16 @@ static void make_end(struct qp *q, unsigned int type)
 
     q->keys = (struct keys){ .side = s, .qp = q, .pd = rng_below(rng, PDS),
                              .kernel = rng_percent(rng, 30) };
-    q->scq = &s->cq[rng_below(rng, 2)];
-    q->rcq = &s->cq[rng_below(rng, 2)];
-    q->rq = s->srq.handle && rng_percent(rng, 60) ? &s->srq : &q->own;
+    q->ind_used = q->ind_prod = 0;
+    if ( type == VMRI_QPT_XRC_TGT )
+    {
+        make_target(q);
+        return;
+    }
+    q->scq = &s->cq[rng_below(rng, CQS)];
+    q->rcq = type == VMRI_QPT_XRC_INI ? NULL : &s->cq[rng_below(rng, CQS)];
+    q->rq = q->rcq && s->srq[0].handle && rng_percent(rng, 60) ? &s->srq[0]
+                                                               : &q->own;
     q->arg = (struct vmri_qp_create){
         .type = (uint8_t)type,
         .flags = q->keys.kernel ? VMRI_QPF_KERNEL : 0,
@@ -192,12 +243,11 @@ static void make_end(struct qp *q, unsigned int type)
     };
     if ( type == VMRI_QPT_UD && rng_percent(rng, 30) )
         q->arg.flags |= VMRI_QPF_BLOCK_LOOPBACK;
-    if ( !qp_shares(q) )
+    if ( q->rcq && !qp_shares(q) )
     {
         q->arg.rq_log2_entries = (uint8_t)(2 + rng_below(rng, 4));
         q->arg.max_recv_sge = (uint8_t)(1 + rng_below(rng, SGES));
     }
-    q->ind_used = q->ind_prod = 0;
     qp_make(q);
 }
 
@@ -205,8 +255,10 @@ void link_make(struct qp *q)
 {
     unsigned int type = pick_type(rng_of(q));
 
+    if ( type == VMRI_QPT_XRC_INI && rng_percent(rng_of(q), 50) )
+        q = q->peer;
     make_end(q, type);
-    make_end(q->peer, type);
+    make_end(q->peer, type == VMRI_QPT_XRC_INI ? VMRI_QPT_XRC_TGT : type);
     link_connect(q);
 }
 
@@ -217,6 +269,15 @@ void link_unmake(struct qp *q)
 }
 
 /* ---- recovery ---- */
+
+/* The target stays as it is, and may have begun to fill a receive. */
+static void begin_anew(struct qp *q)
+{
+    qp_move(q, VMRI_QPS_RESET);
+    while ( q->attr.state < VMRI_QPS_RTS )
+        step_up(q);
+    query(q);
+}
 
 static bool failed(const struct qp *q)
 {
@@ -243,6 +304,13 @@ void link_recover(struct qp *q)
             qp_move(q, VMRI_QPS_RTS);
         if ( q->peer->attr.state == VMRI_QPS_SQE )
             qp_move(q->peer, VMRI_QPS_RTS);
+        return;
+    }
+    if ( !qp_sends(q) )
+        q = q->peer;
+    if ( qp_is_xrc(q) && !failed(q->peer) && rng_percent(rng_of(q), 80) )
+    {
+        begin_anew(q);
         return;
     }
     if ( rng_percent(rng_of(q), 50) )

@@ -78,8 +78,10 @@ static void *work(void *data)
 {
     struct worker *w = data;
     unsigned int mine = (nr_cells - w->first + w->stride - 1) / w->stride;
-    unsigned int left = mine;
+    unsigned int left = 0, n;
 
+    for ( n = 0; n < mine; n++ )
+        left += cells[w->first + n * w->stride].ops < w->until;
     while ( left )
     {
         unsigned int i = w->first + rng_below(&w->rng, mine) * w->stride;

@@ -30,6 +30,9 @@
 #define NAMED       (REGIONS + WINDOWS + FASTS)
 #define FAST_FRAMES 8U
 #define PDS         2           /* of a side; queue pairs use either */
+#define XRCDS       2           /* the same; targets are of one */
+#define CQS         2
+#define SRQS        4           /* the first one is for all but XRC */
 #define DEPTH       32U         /* the most requests in a queue */
 #define SGES        8U          /* in a request's slot */
 #define INDIRECT    24U         /* through the indirect list */
@@ -152,6 +155,9 @@ struct rq {
     struct recv recv[DEPTH];
     bool starved;               /* no more until the round's end */
     uint32_t handle;            /* a shared one's; 0: there is none */
+    uint32_t old_handle;        /* of one that there was, or 0 */
+    unsigned int xrcd;          /* XRC: index; always the same */
+    struct cq *cq;              /* XRC: where they complete; else NULL */
     uint32_t limit;             /* below it an event comes; 0: it has */
     bool taken, low;            /* a receive since; so many that it may have */
     uint64_t gfn, spare;        /* where it is, and will be when resized */
@@ -170,6 +176,10 @@ struct cq {
     bool solicited;             /* armed for these alone, and none seen yet */
     uint64_t arms, events;      /* told of once; of these */
     uint32_t wanted;            /* completions that must come */
+    bool closed;                /* not looked at before it has run over */
+    uint32_t room;              /* then: for so many more */
+    bool dead;                  /* it must run over, or has */
+    bool error_due;             /* and the event is still to come */
 };
 
 struct qp {
@@ -188,13 +198,16 @@ struct qp {
     struct keys keys;
     struct wq sq;
     struct send send[DEPTH];
-    struct rq *rq;              /* &own, or the side's shared one */
+    /* &own, or the side's shared one; XRC: that the next message names. */
+    struct rq *rq;
     struct rq own;
+    unsigned int xrcd;          /* targets: index */
     bool claimed;               /* a message that failed has taken `claim` */
+    struct rq *claim_rq;        /* from there; NULL: that is gone */
     struct recv claim;
     uint32_t ind_prod;
     uint32_t ind_used;          /* entries that may still be read */
-    struct wants sends, recvs;
+    struct wants sends, recvs[CQS];     /* receives by where they complete */
     uint32_t due;               /* events that must come, bits of types */
     uint32_t allowed;           /* that may */
 };
@@ -204,12 +217,13 @@ struct side {
     struct guest *guest;        /* domain and device, of several cells */
     unsigned int index;
     uint32_t pd[PDS];
+    uint32_t xrcd[XRCDS];
     struct guest_eq eq;
-    struct cq cq[2];
+    struct cq cq[CQS];
     struct memory memory;
     struct region region[SIDES][NAMED];     /* by direction */
     struct qp qp[LINKS];
-    struct rq srq;
+    struct rq srq[SRQS];
     struct vmri_ctl_port port;  /* of a device that is the cell's own */
     uint32_t port_due;          /* its events that must come, bits of types */
     uint64_t usage[VMRI_RES_NR];
@@ -261,10 +275,11 @@ void side_kick(struct side *s, uint32_t qpn, uint32_t srqn);
 /* The same for somebody who only disturbs: no error matters. */
 void side_disturb(struct side *s, uint32_t qpn);
 uint32_t side_create_pd(struct side *s);
+uint32_t side_create_xrcd(struct side *s);
 void side_create_eq(struct side *s);
 void cq_make(struct cq *cq, unsigned int log2);
 void cq_unmake(struct cq *cq);
-/* Go on elsewhere, with what has not been looked at yet. */
+/* Go on elsewhere, with what has not been looked at yet; a dead one refuses. */
 void cq_move(struct cq *cq, unsigned int log2);
 /* A pinned region as r has it. */
 void region_register(struct side *s, struct region *r);
@@ -276,11 +291,11 @@ long region_free(struct side *s, struct region *r);
 void region_change(struct side *s, struct region *r, uint32_t flags,
                    const struct region *to);
 /* With places for `log2` receives of `sge` entries. */
-void srq_make(struct side *s, unsigned int log2, unsigned int sge,
+void srq_make(struct rq *rq, unsigned int log2, unsigned int sge,
               uint32_t limit);
-void srq_unmake(struct side *s);
+void srq_unmake(struct rq *rq);
 /* Go on elsewhere, with places for 2^log2; false: too few for what is posted. */
-bool srq_move(struct side *s, unsigned int log2);
+bool srq_move(struct rq *rq, unsigned int log2);
 /* q->arg says what is wanted; places and frames are filled in here. */
 void qp_make(struct qp *q);
 void qp_unmake(struct qp *q);
@@ -297,9 +312,25 @@ static inline bool qp_is_datagram(const struct qp *q)
     return q->arg.type == VMRI_QPT_UD;
 }
 
+static inline bool qp_is_xrc(const struct qp *q)
+{
+    return q->arg.type == VMRI_QPT_XRC_INI || q->arg.type == VMRI_QPT_XRC_TGT;
+}
+
 static inline bool qp_is_reliable(const struct qp *q)
 {
-    return q->arg.type == VMRI_QPT_RC;
+    return q->arg.type == VMRI_QPT_RC || qp_is_xrc(q);
+}
+
+/* XRC goes one way. */
+static inline bool qp_sends(const struct qp *q)
+{
+    return q->arg.type != VMRI_QPT_XRC_TGT;
+}
+
+static inline bool qp_receives(const struct qp *q)
+{
+    return q->arg.type != VMRI_QPT_XRC_INI;
 }
 
 static inline bool qp_is_kernel(const struct qp *q)
@@ -307,7 +338,7 @@ static inline bool qp_is_kernel(const struct qp *q)
     return q->arg.flags & VMRI_QPF_KERNEL;
 }
 
-/* Do its receives come from a shared queue? */
+/* Do its receives come from shared queues? */
 static inline bool qp_shares(const struct qp *q)
 {
     return q->rq != &q->own;
@@ -342,6 +373,18 @@ struct vmri_qp_counters *qp_counters(struct qp *q);
 void qp_counted(struct qp *q, const struct vmri_cqe *cqe);
 /* The length of a list. */
 uint64_t list_bytes(const struct vmri_sge *sge, unsigned int num);
+/*
+ * Where a request of q's takes its receive from, if it takes one; XRC: the
+ * queue that it names, or NULL if that is none of the target's domain.
+ */
+struct rq *rq_of(const struct qp *q, const struct send *s);
+/* Where q's receives of a queue complete. */
+static inline struct cq *recv_cq(const struct qp *q, const struct rq *rq)
+{
+    return rq->cq ? rq->cq : q->rcq;
+}
+/* What the key of a request may name at its peer. */
+struct keys remote_keys(const struct qp *q, const struct send *s);
 /* Do all that can be done for both ends. */
 void oracle_run(struct qp *q);
 /* A queue pair's state changes: what is posted is flushed, or forgotten. */
@@ -358,7 +401,7 @@ static inline bool changes_key(unsigned int opcode)
 /* Do one: VMRI_VERR_*. */
 uint16_t oracle_key(struct qp *q, const struct send *s);
 /* `remote`: named by the peer, in a SEND. */
-uint16_t oracle_invalidate(struct qp *q, uint32_t key, bool remote);
+uint16_t oracle_invalidate(const struct keys *keys, uint32_t key, bool remote);
 /* A queue pair goes: its windows of type 2 are unbound. */
 void oracle_unbind(struct qp *q);
 
@@ -414,11 +457,16 @@ void post_recv(struct qp *q, const struct recv *r);
 void ring(struct qp *q);
 /* Take events, and completions where they may be looked at: was there any? */
 bool serve(struct cell *c);
-/* Sometimes wait for an event before looking at a completion queue. */
+/* Wait for an event before looking at a completion queue; or do so at times. */
+void arm(struct cq *cq, bool solicited);
 void maybe_arm(struct cell *c);
 /* Ring, wait for all that must come, and look at the memory. */
 void settle(struct cell *c);
-void want_completion(struct qp *q, bool receive, const struct want *w);
+/* False: it finds no room. */
+bool want_completion(struct qp *q, struct cq *cq, bool receive,
+                     const struct want *w);
+/* Do not look at an empty one before it has run over. */
+void cq_close(struct cq *cq);
 /* Take what is left in an event queue that goes. */
 void drain_events(struct side *s);
 
@@ -431,6 +479,12 @@ void cell_show(const struct cell *c);
 
 /* The receive that q's next message will get, or NULL. */
 const struct recv *next_recv(struct qp *q);
+/* The first queue that waiting messages of q's take more from than it has. */
+struct rq *lacks_receive(struct qp *q);
+/* What the first of them needs of its receive; 0: there is none. */
+uint32_t needed(struct qp *q, const struct rq *rq);
+/* XRC: q's next message names any queue of the target's domain. */
+void choose_queue(struct qp *q);
 /* The list of a receive with room for `length` bytes at least. */
 void make_recv(struct qp *q, uint32_t length, struct recv *r);
 /* A good request of at most `limit` bytes. */
@@ -461,6 +515,10 @@ void fill_receives(struct qp *q);
 void key_round(struct qp *q);
 /* Post one that is right, if there is room. */
 void send_one(struct qp *q);
+/* The same of one kind, for the queue that was chosen. */
+void send_opcode(struct qp *q, unsigned int opcode);
+/* One that is wrong in some way. */
+void send_spoiled(struct qp *q);
 /* Does either end wait for something? */
 bool link_waits(const struct qp *q);
 
@@ -468,6 +526,8 @@ bool link_waits(const struct qp *q);
 
 /* Choose the kind of a link's queue pairs and make them. */
 void link_make(struct qp *q);
+/* A shared receive queue, as it falls; there is none. */
+void link_make_srq(struct side *s, unsigned int i);
 void link_unmake(struct qp *q);
 /* Both ends to RTS, with attributes as they fall. */
 void link_connect(struct qp *q);
@@ -514,6 +574,11 @@ static inline uint16_t group_mlid(const struct cell *c)
 void group_forget(struct qp *q);
 /* Queue pairs join and leave, and q sends to those that are there. */
 void group_round(struct qp *q);
+
+/* ---- flood.c ---- */
+
+/* A completion queue of q's, or of its peer's, runs over while q sends. */
+void flood_round(struct qp *q);
 
 /* ---- death.c ---- */
 

@@ -20,7 +20,8 @@ struct vmri_qp_counters *qp_counters(struct qp *q)
 {
     static const uint8_t stat[] = {
         [VMRI_QPT_RC] = VMRI_STAT_RC, [VMRI_QPT_UC] = VMRI_STAT_UC,
-        [VMRI_QPT_UD] = VMRI_STAT_UD,
+        [VMRI_QPT_UD] = VMRI_STAT_UD, [VMRI_QPT_XRC_INI] = VMRI_STAT_XRC_INI,
+        [VMRI_QPT_XRC_TGT] = VMRI_STAT_XRC_TGT,
     };
 
     return &q->side->types[stat[qp_type(q)]];
@@ -51,6 +52,7 @@ struct operation {
     bool datagram, unreliable;  /* also on such queue pairs */
     bool reliable;              /* on such alone, without a right */
     bool kernel;                /* on queues of the kernel alone */
+    bool rc;                    /* on RC alone */
     bool key;                   /* no data: it changes what a key names */
     bool fetches;               /* bytes come back, and none leave */
     bool listless;              /* has no entries */
@@ -82,7 +84,7 @@ static const struct operation *operation_of(unsigned int opcode)
             .fetches = true, .length = 8, .completion = VMRI_WC_OP_FETCH_ADD,
             .right = VMRI_ACCESS_REMOTE_ATOMIC },
         [VMRI_WR_FLUSH] = {
-            .listless = true, .completion = VMRI_WC_OP_FLUSH,
+            .rc = true, .listless = true, .completion = VMRI_WC_OP_FLUSH,
             .right = VMRI_ACCESS_FLUSH_GLOBAL },
         [VMRI_WR_SEND_WITH_INV] = {
             .reliable = true, .completion = VMRI_WC_OP_SEND },
@@ -96,7 +98,7 @@ static const struct operation *operation_of(unsigned int opcode)
             .unreliable = true, .key = true, .kernel = true, .listless = true,
             .completion = VMRI_WC_OP_REG_MR },
         [VMRI_WR_ATOMIC_WRITE] = {
-            .listless = true, .length = 8,
+            .rc = true, .listless = true, .length = 8,
             .completion = VMRI_WC_OP_ATOMIC_WRITE,
             .right = VMRI_ACCESS_REMOTE_WRITE },
     };
@@ -128,8 +130,9 @@ void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
     s->status = v.status;
     s->verr = v.verr;
     q->sq.done++;
-    if ( v.status || (s->wqe.flags & VMRI_SEND_SIGNALED) )
-        want_completion(q, false, &w);
+    if ( (v.status || (s->wqe.flags & VMRI_SEND_SIGNALED)) &&
+         !want_completion(q, q->scq, false, &w) )
+        oracle_enter_error(q, VMRI_EVENT_QP_FATAL);
     if ( wait )
         q->side->cell->needs_clock = true;
     if ( v.status )
@@ -142,18 +145,23 @@ void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait)
         qp_counters(q)->tx_bytes += s->wqe.length;
 }
 
-void oracle_end_recv(struct qp *q, const struct recv *r,
+bool oracle_end_recv(struct qp *q, const struct rq *rq, const struct recv *r,
                      const struct vmri_cqe *how)
 {
     struct want w = { .cqe = *how, .not_after = ~0ULL };
 
+    if ( !how->status )
+    {
+        qp_counters(q)->rx_msgs++;
+        qp_counters(q)->rx_bytes += how->byte_len -
+                                    (qp_is_datagram(q) ? VMRI_GRH : 0);
+    }
     w.cqe.wr_id = r->wqe.wr_id;
-    want_completion(q, true, &w);
-    if ( how->status )
-        return;
-    qp_counters(q)->rx_msgs++;
-    qp_counters(q)->rx_bytes += how->byte_len -
-                                (qp_is_datagram(q) ? VMRI_GRH : 0);
+    if ( want_completion(q, recv_cq(q, rq), true, &w) )
+        return true;
+    if ( q->attr.state != VMRI_QPS_RESET )
+        oracle_enter_error(q, VMRI_EVENT_QP_FATAL);
+    return false;
 }
 
 static const struct vmri_cqe flushed = {
@@ -161,23 +169,29 @@ static const struct vmri_cqe flushed = {
     .opcode = VMRI_WC_OP_RECV,
 };
 
-static void flush_claim(struct qp *q)
+/* One of a queue that is gone went with it.  False: q cannot be told. */
+static bool flush_claim(struct qp *q)
 {
-    if ( q->claimed )
-        oracle_end_recv(q, &q->claim, &flushed);
+    bool told = !q->claimed || !q->claim_rq ||
+                oracle_end_recv(q, q->claim_rq, &q->claim, &flushed);
+
     q->claimed = false;
+    return told;
 }
 
-static void flush(struct qp *q, bool receives)
+static void flush_sends(struct qp *q)
 {
     while ( wq_posted(&q->sq) )
         oracle_end_send(q, verdict(flushed.status, flushed.vendor_err), 0);
-    if ( !receives )
-        return;
+}
+
+static void flush_receives(struct qp *q)
+{
     flush_claim(q);
     if ( !qp_shares(q) )
         for ( ; wq_posted(&q->own.wq); q->own.wq.done++ )
-            oracle_end_recv(q, &q->own.recv[q->own.wq.done % DEPTH], &flushed);
+            oracle_end_recv(q, &q->own, &q->own.recv[q->own.wq.done % DEPTH],
+                            &flushed);
 }
 
 /* ---- states ---- */
@@ -255,7 +269,9 @@ static bool does(const struct qp *q, unsigned int opcode)
         return false;
     if ( qp_is_datagram(q) )
         return op->datagram;
-    return op->unreliable || (qp_is_reliable(q) && (op->reliable || op->right));
+    return op->unreliable ||
+           (qp_is_reliable(q) && (op->reliable || op->right) &&
+            !(op->rc && qp_is_xrc(q)));
 }
 
 /* VMRI_VERR_*: what is wrong with the flags and the number of entries. */
@@ -321,23 +337,70 @@ void oracle_take(struct rq *rq, struct recv *r)
     rq->low |= wq_posted(&rq->wq) < rq->limit;
 }
 
-/* The peer's next receive becomes its `claim`: false when there is none. */
-static bool claim(struct qp *peer)
+struct rq *rq_of(const struct qp *q, const struct send *s)
 {
-    if ( !peer->claimed )
+    struct qp *peer = q->peer;
+    unsigned int i;
+
+    if ( !qp_is_xrc(q) )
+        return peer->rq;
+    for ( i = 1; i < SRQS; i++ )
     {
-        if ( !wq_posted(&peer->rq->wq) )
-            return false;
-        oracle_take(peer->rq, &peer->claim);
-        peer->claimed = true;
+        struct rq *rq = &peer->side->srq[i];
+
+        if ( rq->handle && rq->handle == s->wqe.u.rdma.srqn &&
+             rq->xrcd == peer->xrcd )
+            return rq;
     }
-    return true;
+    return NULL;
 }
 
-static void end_claim(struct qp *peer, const struct vmri_cqe *how)
+struct keys remote_keys(const struct qp *q, const struct send *s)
+{
+    const struct rq *rq = qp_is_xrc(q) ? rq_of(q, s) : NULL;
+    struct keys keys = q->peer->keys;
+
+    if ( rq )
+    {
+        keys.pd = rq->keys.pd;
+        keys.kernel = rq->keys.kernel;
+    }
+    return keys;
+}
+
+/* What there is to say of a receive cannot be said: the responder fails. */
+static void refuse_untold(struct qp *q)
+{
+    refuse(q, verdict(VMRI_WC_REM_OP_ERR, VMRI_VERR_RING), 0);
+}
+
+enum claim { CLAIM_NONE, CLAIM_DONE, CLAIM_OVER };
+
+/* The peer's next receive of `rq` becomes its `claim`, unless all is over. */
+static enum claim claim(struct qp *q, struct rq *rq)
+{
+    struct qp *peer = q->peer;
+
+    if ( peer->claimed && peer->claim_rq != rq && !flush_claim(peer) )
+    {
+        refuse_untold(q);
+        return CLAIM_OVER;
+    }
+    if ( !peer->claimed )
+    {
+        if ( !wq_posted(&rq->wq) )
+            return CLAIM_NONE;
+        oracle_take(rq, &peer->claim);
+        peer->claimed = true;
+        peer->claim_rq = rq;
+    }
+    return CLAIM_DONE;
+}
+
+static bool end_claim(struct qp *peer, const struct vmri_cqe *how)
 {
     peer->claimed = false;
-    oracle_end_recv(peer, &peer->claim, how);
+    return oracle_end_recv(peer, peer->claim_rq, &peer->claim, how);
 }
 
 /* A receive that cannot be filled fails its queue pair. */
@@ -377,12 +440,19 @@ static bool no_receive(struct qp *q)
 
 /* ---- connected queue pairs ---- */
 
+/* What one of a type is connected to. */
+static unsigned int other_type(unsigned int type)
+{
+    return type == VMRI_QPT_XRC_INI ? VMRI_QPT_XRC_TGT
+           : type == VMRI_QPT_XRC_TGT ? VMRI_QPT_XRC_INI : type;
+}
+
 static bool answers(const struct qp *peer, const struct qp *q)
 {
     return peer->qpn && peer->attr.state >= VMRI_QPS_RTR &&
            peer->attr.state <= VMRI_QPS_SQE &&
            peer->attr.dest_qpn == q->qpn && q->attr.dest_qpn == peer->qpn &&
-           qp_type(peer) == qp_type(q);
+           qp_type(peer) == other_type(qp_type(q));
 }
 
 /* Nobody there: false when the request waits. */
@@ -415,14 +485,15 @@ void oracle_local_spans(struct qp *q, const struct send *s, struct spans *spans)
 static void remote_spans(struct qp *q, const struct send *s,
                          struct spans *spans)
 {
+    const struct keys keys = remote_keys(q, s);
     struct qp *peer = q->peer;
 
     if ( is_send(s->wqe.opcode) )
-        spans_of_list(spans, &peer->rq->keys, peer->claim.sge,
+        spans_of_list(spans, &peer->claim_rq->keys, peer->claim.sge,
                       peer->claim.wqe.num_sge, VMRI_ACCESS_LOCAL_WRITE,
                       s->wqe.length);
     else
-        spans_of_range(spans, &peer->keys, s->wqe.u.rdma.rkey,
+        spans_of_range(spans, &keys, s->wqe.u.rdma.rkey,
                        s->wqe.u.rdma.remote_addr, s->wqe.length,
                        operation_of(s->wqe.opcode)->right);
 }
@@ -547,7 +618,8 @@ static void finish(struct qp *q, const struct send *s)
     bool write = w->opcode == VMRI_WR_RDMA_WRITE_WITH_IMM;
     bool imm = write || w->opcode == VMRI_WR_SEND_WITH_IMM;
     bool inv = w->opcode == VMRI_WR_SEND_WITH_INV;
-    uint16_t verr = inv ? oracle_invalidate(q->peer, w->imm, true) : 0;
+    const struct keys keys = remote_keys(q, s);
+    uint16_t verr = inv ? oracle_invalidate(&keys, w->imm, true) : 0;
     const struct vmri_cqe how = {
         .opcode = write ? VMRI_WC_OP_RECV_RDMA_WITH_IMM : VMRI_WC_OP_RECV,
         .byte_len = w->length, .imm = imm || inv ? w->imm : 0,
@@ -557,9 +629,12 @@ static void finish(struct qp *q, const struct send *s)
 
     if ( refused_access(q, verr) )
         return;
-    if ( takes_receive(w->opcode) )
-        end_claim(q->peer, &how);
-    else
+    if ( takes_receive(w->opcode) && !end_claim(q->peer, &how) )
+    {
+        refuse_untold(q);
+        return;
+    }
+    if ( !takes_receive(w->opcode) )
     {
         qp_counters(q->peer)->rx_msgs++;
         if ( operation_of(w->opcode)->fetches )
@@ -579,13 +654,15 @@ static void establish(struct qp *peer)
 }
 
 /* A SEND has its receive, and that is large enough: false when it waits. */
-static bool begin_send(struct qp *q, const struct send *s, bool *over)
+static bool begin_send(struct qp *q, const struct send *s, struct rq *rq,
+                       bool *over)
 {
     struct qp *peer = q->peer;
+    enum claim c = claim(q, rq);
 
     *over = true;
-    if ( !claim(peer) )
-        return no_receive(q);
+    if ( c != CLAIM_DONE )
+        return c == CLAIM_OVER || no_receive(q);
     if ( list_bytes(peer->claim.sge, peer->claim.wqe.num_sge) < s->wqe.length )
     {
         if ( qp_is_reliable(q) )
@@ -601,23 +678,35 @@ static bool begin_send(struct qp *q, const struct send *s, bool *over)
 static bool run_connected(struct qp *q, const struct send *s)
 {
     uint32_t right = operation_of(s->wqe.opcode)->right;
+    struct rq *rq = rq_of(q, s);
     bool over = false;
+    enum claim c;
 
     if ( !answers(q->peer, q) )
         return no_peer(q);
     establish(q->peer);
+    if ( takes_receive(s->wqe.opcode) && !rq )
+    {
+        refuse(q, verdict(VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_SRQ),
+               VMRI_EVENT_QP_REQ_ERR);
+        return true;
+    }
     if ( right & ~q->peer->attr.access_flags )
     {
         refuse(q, verdict(VMRI_WC_REM_INV_REQ_ERR, VMRI_VERR_RIGHTS),
                VMRI_EVENT_QP_REQ_ERR);
         return true;
     }
-    if ( is_send(s->wqe.opcode) && !begin_send(q, s, &over) )
+    if ( is_send(s->wqe.opcode) && !begin_send(q, s, rq, &over) )
         return false;
     if ( over || !(is_atomic(s->wqe.opcode) ? operate(q, s) : move(q, s)) )
         return true;
-    if ( s->wqe.opcode == VMRI_WR_RDMA_WRITE_WITH_IMM && !claim(q->peer) )
-        return no_receive(q);
+    if ( s->wqe.opcode == VMRI_WR_RDMA_WRITE_WITH_IMM )
+    {
+        c = claim(q, rq);
+        if ( c != CLAIM_DONE )
+            return c == CLAIM_OVER || no_receive(q);
+    }
     finish(q, s);
     return true;
 }
@@ -657,7 +746,9 @@ static bool run_one(struct qp *q)
 static void flush_what_failed(struct qp *q)
 {
     if ( q->attr.state == VMRI_QPS_SQE || q->attr.state == VMRI_QPS_ERR )
-        flush(q, q->attr.state == VMRI_QPS_ERR);
+        flush_sends(q);
+    if ( q->attr.state == VMRI_QPS_ERR )
+        flush_receives(q);
 }
 
 void oracle_run(struct qp *q)

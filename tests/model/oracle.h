@@ -21,8 +21,8 @@ static inline struct verdict verdict(uint8_t status, uint16_t verr)
 
 /* The request at the head is over.  `wait`: the least time that it took. */
 void oracle_end_send(struct qp *q, struct verdict v, uint64_t wait);
-/* So is a receive of q. */
-void oracle_end_recv(struct qp *q, const struct recv *r,
+/* So is a receive of q's, of that queue: false if q cannot be told. */
+bool oracle_end_recv(struct qp *q, const struct rq *rq, const struct recv *r,
                      const struct vmri_cqe *how);
 /* Enter the error state, with an event or (0) without. */
 void oracle_enter_error(struct qp *q, unsigned int event);

@@ -151,18 +151,18 @@ static uint16_t register_fast(struct qp *q, const struct send *s)
 
 /* ---- both ---- */
 
-uint16_t oracle_invalidate(struct qp *q, uint32_t key, bool remote)
+uint16_t oracle_invalidate(const struct keys *keys, uint32_t key, bool remote)
 {
-    struct region *r = region_of_key(q->side, key);
+    struct region *r = region_of_key(keys->side, key);
 
     if ( !r || r->kind == KIND_REGION ||
-         (r->kind == KIND_FAST && !qp_is_kernel(q)) )
+         (r->kind == KIND_FAST && !keys->kernel) )
         return VMRI_VERR_KEY;
-    if ( r->pd != q->keys.pd )
+    if ( r->pd != keys->pd )
         return VMRI_VERR_PD;
     if ( r->kind == KIND_WINDOW1 )
         return VMRI_VERR_KEY;
-    if ( r->owner && r->owner != q )
+    if ( r->owner && r->owner != keys->qp )
         return VMRI_VERR_PD;
     if ( r->users )
         return VMRI_VERR_BOUND;
@@ -181,6 +181,6 @@ uint16_t oracle_key(struct qp *q, const struct send *s)
     case VMRI_WR_REG_MR:
         return register_fast(q, s);
     default:
-        return oracle_invalidate(q, s->wqe.imm, false);
+        return oracle_invalidate(&q->keys, s->wqe.imm, false);
     }
 }

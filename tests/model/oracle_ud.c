@@ -119,7 +119,7 @@ static void deliver_to(struct qp *q, struct qp *peer, const struct send *s,
         return;
     }
     fill_datagram(q, peer, s, from, &r, &how);
-    oracle_end_recv(peer, &r, &how);
+    oracle_end_recv(peer, peer->rq, &r, &how);
     if ( how.status )
         oracle_enter_error(peer, 0);
 }

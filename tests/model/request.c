@@ -116,18 +116,93 @@ static uint32_t pick_length(struct rng *rng, uint32_t limit)
 
 /* ---- receives ---- */
 
+/* Which receives waiting messages will get, one after the other. */
+struct walk {
+    bool claim;                 /* the one that is taken already is left */
+    uint32_t used[SRQS];        /* of each queue */
+};
+
+/* The receive of `rq` that the next message gets; NULL: there is none. */
+static const struct recv *walk_on(struct walk *w, const struct qp *peer,
+                                  const struct rq *rq)
+{
+    uint32_t *used = &w->used[rq->cq ? rq - peer->side->srq : 0];
+
+    /* Another queue's is given up. */
+    if ( w->claim )
+    {
+        w->claim = false;
+        if ( peer->claim_rq == rq )
+            return &peer->claim;
+    }
+    if ( *used == wq_posted(&rq->wq) )
+        return NULL;
+    return &rq->recv[(rq->wq.done + (*used)++) % DEPTH];
+}
+
+/*
+ * Walk over q's waiting messages: the first that gets none, of `rq` or (NULL)
+ * of any queue.
+ */
+static const struct send *walk(struct walk *w, struct qp *q,
+                               const struct rq *rq)
+{
+    uint32_t i;
+
+    *w = (struct walk){ .claim = q->peer->claimed };
+    for ( i = q->sq.done; i != q->sq.prod; i++ )
+    {
+        const struct send *s = &q->send[i % DEPTH];
+        const struct rq *its = rq_of(q, s);
+
+        if ( takes_receive(s->wqe.opcode) && its &&
+             !walk_on(w, q->peer, its) && (!rq || its == rq) )
+            return s;
+    }
+    return NULL;
+}
+
 const struct recv *next_recv(struct qp *q)
 {
-    struct qp *peer = q->peer;
-    uint32_t skip = 0, i;
+    static const struct rq none;
+    struct walk w;
 
-    for ( i = q->sq.done; i != q->sq.prod; i++ )
-        skip += takes_receive(q->send[i % DEPTH].wqe.opcode);
-    if ( peer->claimed && !skip )
-        return &peer->claim;
-    skip -= peer->claimed;
-    return skip < wq_posted(&peer->rq->wq)
-           ? &peer->rq->recv[(peer->rq->wq.done + skip) % DEPTH] : NULL;
+    walk(&w, q, &none);
+    return walk_on(&w, q->peer, q->peer->rq);
+}
+
+struct rq *lacks_receive(struct qp *q)
+{
+    struct walk w;
+    const struct send *s = walk(&w, q, NULL);
+
+    return s ? rq_of(q, s) : NULL;
+}
+
+uint32_t needed(struct qp *q, const struct rq *rq)
+{
+    struct walk w;
+    const struct send *s = walk(&w, q, rq);
+
+    return s && is_send(s->wqe.opcode) ? s->wqe.length : 0;
+}
+
+void choose_queue(struct qp *q)
+{
+    struct qp *peer = q->peer;
+    struct rq *all = peer->side->srq;
+    unsigned int i, first = rng_below(rng_of(q->side), SRQS - 1);
+
+    for ( i = 0; qp_type(q) == VMRI_QPT_XRC_INI && i < SRQS - 1; i++ )
+    {
+        struct rq *rq = &all[1 + (first + i) % (SRQS - 1)];
+
+        if ( rq->handle && rq->xrcd == peer->xrcd )
+        {
+            peer->rq = rq;
+            return;
+        }
+    }
 }
 
 /* May a list go through the indirect list? */
@@ -162,15 +237,16 @@ void make_recv(struct qp *q, uint32_t length, struct recv *r)
 static uint32_t key_to_invalidate(const struct qp *q)
 {
     const struct qp *peer = q->peer;
+    const struct keys *keys = qp_is_xrc(q) ? &peer->rq->keys : &peer->keys;
     const struct region *all = peer->side->region[q->side->index];
     unsigned int i;
 
     if ( wq_posted(&q->sq) || q->attr.state != VMRI_QPS_RTS )
         return 0;
     for ( i = REGIONS; i < NAMED; i++ )
-        if ( all[i].live && !all[i].users && all[i].pd == peer->keys.pd &&
+        if ( all[i].live && !all[i].users && all[i].pd == keys->pd &&
              (all[i].owner == peer ||
-              (all[i].kind == KIND_FAST && peer->keys.kernel)) )
+              (all[i].kind == KIND_FAST && keys->kernel)) )
             return all[i].key;
     return 0;
 }
@@ -191,9 +267,9 @@ static uint32_t right_for(const struct qp *q, unsigned int opcode)
     case VMRI_WR_RDMA_READ:
         return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_READ : ~0U;
     case VMRI_WR_FLUSH:
-        return qp_is_reliable(q) ? VMRI_ACCESS_FLUSH_GLOBAL : ~0U;
+        return qp_type(q) == VMRI_QPT_RC ? VMRI_ACCESS_FLUSH_GLOBAL : ~0U;
     case VMRI_WR_ATOMIC_WRITE:
-        return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_WRITE : ~0U;
+        return qp_type(q) == VMRI_QPT_RC ? VMRI_ACCESS_REMOTE_WRITE : ~0U;
     default:
         return qp_is_reliable(q) ? VMRI_ACCESS_REMOTE_ATOMIC : ~0U;
     }
@@ -247,7 +323,8 @@ static void fill_payload(struct qp *q, struct send *s, uint32_t length)
 
 static void fill_remote(struct qp *q, struct send *s)
 {
-    const struct region *r = pick_region(&q->peer->keys, q->side->index,
+    const struct keys keys = remote_keys(q, s);
+    const struct region *r = pick_region(&keys, q->side->index,
                                          right_for(q, s->wqe.opcode),
                                          s->wqe.length);
 
@@ -260,7 +337,8 @@ static void fill_remote(struct qp *q, struct send *s)
 static void fill_operation(struct qp *q, struct send *s)
 {
     struct rng *rng = rng_of(q->side);
-    const struct region *r = pick_region(&q->peer->keys, q->side->index,
+    const struct keys keys = remote_keys(q, s);
+    const struct region *r = pick_region(&keys, q->side->index,
                                          right_for(q, s->wqe.opcode), 16);
     uint32_t at = rng_below(rng, r->length - 15);
 
@@ -308,6 +386,21 @@ static void fill_datagram(struct qp *q, struct send *s)
     av->dgid[0] = 0xfe;
 }
 
+/*
+ * Without a receive any number will do: the target's own keys count where it
+ * names none of the queues.
+ */
+static uint32_t pick_queue(struct qp *q, unsigned int opcode)
+{
+    struct rng *rng = rng_of(q->side);
+    const struct side *s = q->peer->side;
+
+    if ( takes_receive(opcode) || rng_percent(rng, 40) )
+        return q->peer->rq->handle;
+    return rng_percent(rng, 80) ? s->srq[rng_below(rng, SRQS)].handle
+                                : s->srq[rng_below(rng, SRQS)].old_handle;
+}
+
 void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
                struct send *s)
 {
@@ -321,6 +414,8 @@ void make_send(struct qp *q, unsigned int opcode, uint32_t limit,
                    (rng_percent(rng, 20) ? VMRI_SEND_SOLICITED : 0) |
                    (rng_percent(rng, 10) ? VMRI_SEND_FENCE : 0);
     s->wqe.imm = (uint32_t)rng_next(rng);
+    if ( qp_is_xrc(q) )
+        s->wqe.u.rdma.srqn = pick_queue(q, opcode);
     switch ( opcode )
     {
     case VMRI_WR_SEND_WITH_INV:
@@ -555,13 +650,14 @@ void spoil_list(const struct keys *keys, unsigned int dir,
 void spoil_remote(struct qp *q, struct send *s)
 {
     struct rng *rng = rng_of(q->side);
+    const struct keys keys = remote_keys(q, s);
     uint64_t addr = outside(q->peer->side, s->wqe.u.rdma.rkey,
                             s->wqe.u.rdma.remote_addr, s->wqe.length);
 
     if ( s->wqe.opcode == VMRI_WR_FLUSH && rng_percent(rng, 30) )
         s->wqe.u.rdma.flush_type |= VMRI_FLUSH_PERSISTENT;
     else if ( rng_percent(rng, 50) )
-        s->wqe.u.rdma.rkey = other_key(&q->peer->keys, q->side->index);
+        s->wqe.u.rdma.rkey = other_key(&keys, q->side->index);
     else
         s->wqe.u.rdma.remote_addr = addr;
 }

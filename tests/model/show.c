@@ -24,6 +24,8 @@ static void show_sends(const struct qp *q)
         if ( !qp_is_datagram(q) && !is_send(s->wqe.opcode) )
             fprintf(stderr, " remote %#x at %#llx", s->wqe.u.rdma.rkey,
                     (unsigned long long)s->wqe.u.rdma.remote_addr);
+        if ( qp_is_xrc(q) )
+            fprintf(stderr, " SRQ %u", s->wqe.u.rdma.srqn);
         if ( !(s->wqe.flags & VMRI_SEND_INLINE) )
             for ( j = 0; j < s->wqe.num_sge && j < INDIRECT; j++ )
                 fprintf(stderr, ", %#x at %#llx length %u", s->sge[j].lkey,
@@ -45,7 +47,7 @@ static void show_regions(const struct side *s)
 
         fprintf(stderr, "side %u direction %u key %#x (%#x before): kind %u "
                 "PD %u access %#x at %#llx length %u%s\n", s->index, i / NAMED,
-                r->key, r->old_key, r->kind, r->pd, r->access,
+                r->key, r->old_key, (unsigned int)r->kind, r->pd, r->access,
                 (unsigned long long)r->iova, r->length,
                 r->live ? "" : ", names nothing");
     }
@@ -67,6 +69,15 @@ void cell_show(const struct cell *c)
                 q->claimed ? ", one claimed" : "",
                 qp_shares(q) ? ", from the SRQ" : "");
         show_sends(q);
+    }
+    for ( i = 0; i < SIDES * CQS; i++ )
+    {
+        const struct cq *cq = &c->side[i / CQS].cq[i % CQS];
+
+        fprintf(stderr, "side %u: CQ %u of %u entries%s%s, %u to come\n",
+                i / CQS, cq->handle, 1U << cq->log2,
+                cq->closed ? ", closed" : "", cq->dead ? ", dead" : "",
+                cq->wanted);
     }
     for ( i = 0; i < SIDES; i++ )
         show_regions(&c->side[i]);

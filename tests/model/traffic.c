@@ -32,44 +32,19 @@ bool link_waits(const struct qp *q)
 
 /* ---- receives ---- */
 
-/* What the first waiting message without a receive needs; at least 0. */
-static uint32_t needed(const struct qp *q)
-{
-    const struct qp *from = q->peer;
-    uint32_t skip = wq_posted(&q->rq->wq) + q->claimed, i;
-
-    for ( i = from->sq.done; i != from->sq.prod; i++ )
-    {
-        const struct vmri_send_wqe *w = &from->send[i % DEPTH].wqe;
-
-        if ( takes_receive(w->opcode) && skip-- == 0 )
-            return is_send(w->opcode) ? w->length : 0;
-    }
-    return 0;
-}
-
 bool may_receive(const struct qp *q)
 {
-    return wq_room(&q->rq->wq) && !q->rq->starved;
+    return qp_receives(q) && wq_room(&q->rq->wq) && !q->rq->starved &&
+           (q->rq->handle || !qp_shares(q));
 }
 
 void recv_one(struct qp *q, uint32_t length)
 {
     struct recv r;
 
-    make_recv(q, max(length, needed(q)) + (qp_is_datagram(q) ? VMRI_GRH : 0),
+    make_recv(q, max(length, needed(q->peer, q->rq)) + (qp_is_datagram(q) ? VMRI_GRH : 0),
               &r);
     post_recv(q, &r);
-}
-
-static bool lacks_receive(struct qp *q)
-{
-    uint32_t have = wq_posted(&q->peer->rq->wq) + q->peer->claimed, i;
-
-    for ( i = q->sq.done; i != q->sq.prod; i++ )
-        if ( takes_receive(q->send[i % DEPTH].wqe.opcode) && have-- == 0 )
-            return true;
-    return false;
 }
 
 static void end_round(struct qp *q)
@@ -80,8 +55,11 @@ static void end_round(struct qp *q)
 
 static void fill_one_way(struct qp *q)
 {
-    while ( lacks_receive(q) )
+    struct rq *rq;
+
+    while ( (rq = lacks_receive(q)) != NULL )
     {
+        q->peer->rq = rq;
         if ( !wq_room(&q->peer->rq->wq) )
             end_round(q);
         if ( !may_receive(q->peer) )
@@ -102,7 +80,8 @@ void fill_receives(struct qp *q)
 static bool may_wait(const struct qp *q, unsigned int opcode)
 {
     return qp_is_reliable(q) && q->attr.rnr_retry == 7 && is_send(opcode) &&
-           opcode != VMRI_WR_SEND_WITH_INV && !qp_shares(q->peer);
+           opcode != VMRI_WR_SEND_WITH_INV &&
+           (!qp_shares(q->peer) || (qp_is_xrc(q) && q->peer->rq->handle));
 }
 
 /*
@@ -144,10 +123,9 @@ static bool prepare_receive(struct qp *q, unsigned int opcode, uint32_t *limit)
     return true;
 }
 
-void send_one(struct qp *q)
+void send_opcode(struct qp *q, unsigned int opcode)
 {
     uint32_t limit = qp_is_datagram(q) ? VMRI_MTU : MANY;
-    unsigned int opcode = pick_opcode(q);
     struct send s;
 
     if ( !wq_room(&q->sq) ||
@@ -169,21 +147,35 @@ void send_one(struct qp *q)
         ring(q);
 }
 
+void send_one(struct qp *q)
+{
+    if ( !qp_sends(q) )
+        return;
+    choose_queue(q);
+    send_opcode(q, pick_opcode(q));
+}
+
 /* ---- rounds ---- */
 
 static void one_action(struct qp *q)
 {
+    struct rq *rq = &q->side->srq[rng_below(rng_of(q), SRQS)];
+
     if ( q->attr.state == VMRI_QPS_RTS && rng_percent(rng_of(q), 70) )
         send_one(q);
-    else if ( may_receive(q) )
-        recv_one(q, 0);
+    else
+    {
+        choose_queue(q->peer);
+        if ( may_receive(q) )
+            recv_one(q, 0);
+    }
     if ( rng_percent(rng_of(q), 10) )
         serve(q->side->cell);
     if ( rng_percent(rng_of(q), 1) )
-        cq_move(&q->side->cq[rng_below(rng_of(q), 2)],
+        cq_move(&q->side->cq[rng_below(rng_of(q), CQS)],
                 7 + rng_below(rng_of(q), 2));
-    if ( q->side->srq.handle && rng_percent(rng_of(q), 1) )
-        srq_move(q->side, 2 + rng_below(rng_of(q), 4));
+    if ( rq->handle && rng_percent(rng_of(q), 2) )
+        srq_move(rq, 2 + rng_below(rng_of(q), 4));
 }
 
 void traffic_round(struct qp *q)
@@ -209,7 +201,8 @@ void key_round(struct qp *q)
     unsigned int n = 1 + rng_below(rng_of(q), 6);
     struct send s;
 
-    if ( q->attr.state != VMRI_QPS_RTS || qp_is_datagram(q) || link_waits(q) )
+    if ( q->attr.state != VMRI_QPS_RTS || qp_is_datagram(q) || !qp_sends(q) ||
+         link_waits(q) )
         return;
     while ( n-- && wq_room(&q->sq) )
         if ( make_key_request(q, !rng_percent(rng_of(q), 3), &s) )
@@ -240,12 +233,12 @@ static uint32_t fitting(struct qp *q)
     return (uint32_t)min_t(uint64_t, room, MANY);
 }
 
-static void send_spoiled(struct qp *q)
+void send_spoiled(struct qp *q)
 {
     unsigned int opcode = pick_opcode(q);
     struct send s;
 
-    if ( !provide(q) )
+    if ( !wq_room(&q->sq) || !provide(q) )
         return;
     make_send(q, opcode, is_send(opcode) ? fitting(q) : MANY, &s);
     if ( rng_percent(rng_of(q), 30) )
@@ -311,6 +304,66 @@ static void send_unexpected(struct qp *q)
     post_send(q, &s);
 }
 
+/* A receive of a queue that is none of the target's: of another domain, say. */
+static void send_to_wrong_queue(struct qp *q)
+{
+    static const uint8_t opcodes[] = {
+        VMRI_WR_SEND, VMRI_WR_SEND_WITH_IMM, VMRI_WR_RDMA_WRITE_WITH_IMM,
+        VMRI_WR_SEND_WITH_INV,
+    };
+    struct rng *rng = rng_of(q);
+    unsigned int opcode = opcodes[rng_below(rng, ARRAY_SIZE(opcodes))];
+    struct side *to = q->peer->side;
+    struct send s;
+
+    if ( !qp_is_xrc(q) )
+        return;
+    make_send(q, opcode, MANY, &s);
+    s.wqe.u.rdma.srqn = rng_percent(rng, 70)
+                        ? to->srq[rng_below(rng, SRQS)].handle
+                        : rng_percent(rng, 70)
+                        ? to->srq[rng_below(rng, SRQS)].old_handle : ~0U;
+    /* It may be one after all: then the receive is there. */
+    if ( rq_of(q, &s) )
+        s.wqe.u.rdma.srqn = 0;
+    post_send(q, &s);
+}
+
+/* A message that waits for its receive, of the queue that was chosen. */
+static bool send_and_wait(struct qp *q)
+{
+    struct send s;
+
+    if ( !qp_is_xrc(q) || wq_posted(&q->sq) || next_recv(q) ||
+         q->attr.rnr_retry != 7 || !q->peer->rq->handle )
+        return false;
+    settle(q->side->cell);
+    make_send(q, VMRI_WR_SEND, MANY, &s);
+    post_send(q, &s);
+    if ( rng_percent(rng_of(q), 80) )
+        settle(q->side->cell);
+    return true;
+}
+
+/* The queue goes: a message that has begun to wait looks again in time. */
+static void send_to_queue_that_goes(struct qp *q)
+{
+    if ( !send_and_wait(q) )
+        return;
+    srq_unmake(q->peer->rq);
+    oracle_run(q);
+    q->side->cell->needs_clock = true;
+}
+
+/* The sender is reset, and the target does not know. */
+static void send_and_forget(struct qp *q)
+{
+    if ( !send_and_wait(q) )
+        return;
+    settle(q->side->cell);
+    qp_move(q, VMRI_QPS_RESET);
+}
+
 /* The peer does not answer. */
 static void send_to_nobody(struct qp *q)
 {
@@ -330,7 +383,10 @@ void error_round(struct qp *q)
     static void (*const wrongs[])(struct qp *) = {
         send_spoiled, send_spoiled, send_spoiled, send_forbidden,
         send_too_long, send_into_nothing, send_unexpected, send_to_nobody,
+        send_to_wrong_queue, send_to_queue_that_goes, send_and_forget,
     };
+    /* The last ones are XRC's. */
+    const unsigned int kinds = ARRAY_SIZE(wrongs) - (qp_is_xrc(q) ? 0 : 3);
     unsigned int n;
 
     maybe_arm(q->side->cell);
@@ -341,14 +397,15 @@ void error_round(struct qp *q)
         fill_receives(q);
         end_round(q);
     }
-    wrongs[rng_below(rng_of(q), ARRAY_SIZE(wrongs))](q);
-    for ( n = rng_below(rng_of(q), 4); n; n-- )
+    choose_queue(q);
+    wrongs[rng_below(rng_of(q), kinds)](q);
+    for ( n = rng_below(rng_of(q), 4); n && q->attr.state; n-- )
         send_one(q);
     if ( rng_percent(rng_of(q), 50) && may_receive(q) )
         recv_one(q, 0);
     end_round(q);
     if ( q->peer->attr.state == VMRI_QPS_ERR )
-        for ( n = rng_below(rng_of(q), 3); n; n-- )
+        for ( n = rng_below(rng_of(q), 3); n && qp_sends(q->peer); n-- )
             send_one(q->peer);
     end_round(q);
 }
