@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The first process of a guest once its root is there: the network, sshd, udev.
- * udev works as on any Debian: it loads softib by its alias and names the
- * InfiniBand devices.
+ * sshd is Dropbear: OpenSSH's starts three programs for a connection, which an emulated
+ * guest takes three seconds for. udev works as on any Debian: it loads softib by its
+ * alias and names the InfiniBand devices.
  *
  * A shell and its commands would take seconds for this when emulated.
  */
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,8 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +30,8 @@
 
 #define DEVICES "/sys/bus/xen/devices"
 #define NETMASK "255.255.255.0"
+#define READY_SOCKET "/run/labinit"
+#define HOST_KEY "/etc/dropbear/dropbear_ed25519_host_key"
 
 static void set_address(int fd, struct ifreq *ifr, unsigned long request,
 			const char *address)
@@ -87,6 +93,41 @@ static void start_daemon(const char *const argv[])
 		printf("labinit: %s ended with status %d\n", argv[0], status);
 }
 
+/*
+ * udev begins with seconds of work that nobody waits for yet, whereas somebody waits for
+ * sshd's answer: until it says that it is ready it has only time that others leave.
+ */
+static void start_udev(void)
+{
+	static const char *const udevd[] = { "/usr/lib/systemd/systemd-udevd", NULL };
+	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = READY_SOCKET };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct pollfd events[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
+	char said[256] = "";
+	ssize_t length;
+	pid_t pid;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    setenv("NOTIFY_SOCKET", READY_SOCKET, 1))
+		die(READY_SOCKET);
+	pid = start(udevd);
+	setpriority(PRIO_PROCESS, pid, 19);
+	events[1].fd = syscall(SYS_pidfd_open, pid, 0);
+	while (!strstr(said, "READY=1")) {
+		if (poll(events, 2, -1) < 0 || events[1].revents) {
+			printf("labinit: %s ended\n", udevd[0]);
+			break;
+		}
+		length = recv(fd, said, sizeof(said) - 1, 0);
+		said[length > 0 ? length : 0] = '\0';
+	}
+	setpriority(PRIO_PROCESS, pid, 0);
+	close(events[1].fd);
+	close(fd);
+	unlink(READY_SOCKET);
+	unsetenv("NOTIFY_SOCKET");
+}
+
 /* Has udev look at a device that no driver has taken yet. */
 static void announce(const char *device)
 {
@@ -120,9 +161,8 @@ static void announce_devices(void)
 
 void run_guest(void)
 {
-	static const char *const sshd[] = { "/usr/sbin/sshd", NULL };
-	static const char *const udevd[] = { "/usr/lib/systemd/systemd-udevd",
-					     "--daemon", NULL };
+	static const char *const sshd[] = { "/usr/sbin/dropbear", "-s", "-r",
+					    HOST_KEY, "-W", "1048576", NULL };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
 	if (setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1) ||
@@ -134,7 +174,7 @@ void run_guest(void)
 	start_daemon(sshd);
 	printf("labinit: up\n");
 	fflush(stdout);
-	start_daemon(udevd);
+	start_udev();
 	announce_devices();
 	/* From now on the kernel itself buries the children of others. */
 	signal(SIGCHLD, SIG_IGN);

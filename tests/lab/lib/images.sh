@@ -26,7 +26,7 @@ make_images() {
 
 image_of() {
 	echo "$IMG/$1-$(key_of "$LAB_LIB/images.sh" "$LAB_LIB/vmlinux.py" \
-		"$LAB_DIR"/image/{init,guest}.[ch] -- "$(basename "$2")")"
+		"$LAB_DIR"/image/*.[ch] -- "$(basename "$2")")"
 }
 
 # The lab's own key pair and the host key of all its machines.
@@ -39,6 +39,10 @@ make_keys() {
 				-f "$CACHE/ssh/$key"
 		fi
 	done
+	if [ ! -e "$CACHE/ssh/host.dropbear" ]; then
+		logged host-key in_root "$GUEST" "$CACHE/ssh:/mnt" -- dropbearconvert \
+			openssh dropbear /mnt/host /mnt/host.dropbear
+	fi
 }
 
 # make_image ROOT FOLDER KERNEL: disk.img, vmlinux and initrd in the folder.
@@ -85,7 +89,23 @@ make_initrd() {
 		gcc -Os -Wall -Wextra -Werror -static -s -o "$1/init" \
 			/srv/init.c /srv/guest.c
 	' sh "$dir"
+	case $2 in
+	*/dom0-*) make_helpers "$dir/files" ;;
+	esac
 	pack "$dir" "$new/initrd.cpio"
+}
+
+# What dom0 starts guests with beside Xen's own tools: the hotplug scripts, both one
+# program, and what is laid under xl.
+make_helpers() {
+	mkdir -p "$1/etc/xen/scripts" "$1/usr/lib/lab"
+	in_root "$BUILD12" "$CACHE:$CACHE" "$LAB_DIR/image:/srv:ro" -- sh -ec '
+		gcc -Os -Wall -Wextra -Werror -static -s -o "$1/etc/xen/scripts/vif-lab" \
+			/srv/hotplug.c -lxenstore -lxentoolcore -lpthread
+		gcc -Os -Wall -Wextra -Werror -shared -fPIC -s -o "$1/usr/lib/lab/pit.so" \
+			/srv/pit.c
+	' sh "$1"
+	ln -s vif-lab "$1/etc/xen/scripts/block-lab"
 }
 
 # An archive of a folder that the kernel unpacks as an initrd. Several of them
@@ -99,22 +119,21 @@ pack() {
 # lay_files dom0|guest FOLDER
 lay_files() {
 	local dir=$2
-	mkdir -p "$dir/root/.ssh" "$dir/etc/ssh"
-	install -m 600 "$CACHE/ssh/host" "$dir/etc/ssh/ssh_host_ed25519_key"
-	install -m 644 "$CACHE/ssh/host.pub" "$dir/etc/ssh/ssh_host_ed25519_key.pub"
-	install -m 644 "$LAB_DIR/image/sshd_config" "$dir/etc/ssh/sshd_config"
+	mkdir -p "$dir/root/.ssh"
 	install -m 600 "$CACHE/ssh/id.pub" "$dir/root/.ssh/authorized_keys"
 	chmod 700 "$dir/root/.ssh" "$dir/root"
 	if [ "$1" = dom0 ]; then
+		install -D -m 600 "$CACHE/ssh/host" "$dir/etc/ssh/ssh_host_ed25519_key"
+		install -m 644 "$CACHE/ssh/host.pub" \
+			"$dir/etc/ssh/ssh_host_ed25519_key.pub"
+		install -m 644 "$LAB_DIR/image/sshd_config" "$dir/etc/ssh/sshd_config"
 		install -D -m 755 "$LAB_DIR/image/dom0-init" \
 			"$dir/usr/sbin/labinit"
 		install -D -m 755 "$LAB_DIR/image/lab-guest" \
 			"$dir/usr/sbin/lab-guest"
-		install -D -m 755 "$LAB_DIR/image/vif-lab" \
-			"$dir/etc/xen/scripts/vif-lab"
-		install -m 755 "$LAB_DIR/image/block-lab" \
-			"$dir/etc/xen/scripts/block-lab"
 	else
+		install -D -m 600 "$CACHE/ssh/host.dropbear" \
+			"$dir/etc/dropbear/dropbear_ed25519_host_key"
 		install -D -m 755 "$LAB_DIR/image/poweroff" \
 			"$dir/usr/sbin/poweroff"
 		ln -s poweroff "$dir/usr/sbin/reboot"
