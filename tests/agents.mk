@@ -4,8 +4,8 @@
 # few headers (tests/unit/kernel): what the unit tests and fuzzing share.  Include it
 # with `top`, `unit` and OUT set; the sources are found by vpath.
 
-agent_sources := sarec.c sapath.c samcast.c sanode.c saserv.c portinfo.c mad.c pma.c \
-	switch.c switchsma.c linksma.c agent.c
+agent_sources := sarec.c sapath.c samcast.c sanode.c saserv.c sainform.c notice.c \
+	portinfo.c mad.c pma.c switch.c switchsma.c linksma.c agent.c
 
 # Headers that they include, which are all shim.h.
 agent_headers := $(addprefix $(OUT)/kernel/,linux/kernel.h linux/ktime.h \

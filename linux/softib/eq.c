@@ -130,6 +130,7 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 		softib_port_event(dev, IB_EVENT_PKEY_CHANGE);
 		break;
 	case VMRI_EVENT_SM_CHANGE:
+		softib_report_changed(dev);
 		softib_port_event(dev, IB_EVENT_SM_CHANGE);
 		break;
 	case VMRI_EVENT_CLIENT_REREGISTER:
@@ -140,6 +141,7 @@ static void softib_event(struct softib_dev *dev, const struct vmri_event *ev)
 		break;
 	case VMRI_EVENT_FABRIC:
 		softib_sm_update(dev);
+		softib_report_changed(dev);
 		break;
 	}
 }

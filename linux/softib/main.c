@@ -140,6 +140,7 @@ static void softib_stop(struct softib_dev *dev)
 
 	softib_device_unregister(dev);
 	softib_eqs_destroy(dev);
+	softib_reports_stop(dev);
 	softib_sm_stop(dev);
 	destroy_workqueue(dev->wq);
 	softib_dev_destroy(dev);
@@ -162,6 +163,7 @@ static struct softib_dev *softib_alloc(struct xenbus_device *xdev)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	softib_commands_init(&dev->commands);
+	softib_reports_init(dev);
 	return dev;
 }
 

@@ -102,8 +102,13 @@ static void softib_sa_receive(struct ib_mad_agent *agent,
 			      struct ib_mad_recv_wc *recv)
 {
 	const struct ib_sa_mad *in = (const void *)recv->recv_buf.mad;
+	u16 attr_id = be16_to_cpu(in->mad_hdr.attr_id);
+	struct softib_dev *dev = agent->context;
 	struct softib_sa_query q = {
-		.dev = agent->context,
+		.dev = dev,
+		.informs = &dev->reports.informs,
+		.src_qpn = recv->wc->src_qp,
+		.pkey_index = recv->wc->pkey_index,
 		.method = in->mad_hdr.method,
 		.trusted = in->sa_hdr.sm_key,
 		.mask = be64_to_cpu((__force __be64)in->sa_hdr.comp_mask),
@@ -111,9 +116,15 @@ static void softib_sa_receive(struct ib_mad_agent *agent,
 	};
 	struct vmri_dev_attr attr;
 
-	if (!softib_call(q.dev, VMRI_OP_dev_query, &attr) &&
+	/* What is no query answers a report. */
+	if (!send_buf && !softib_call(dev, VMRI_OP_dev_query, &attr) &&
 	    recv->wc->slid == attr.lid) {
-		softib_sa_answer(&q, be16_to_cpu(in->mad_hdr.attr_id));
+		softib_sa_answer(&q, attr_id);
+		if (attr_id == IB_SA_ATTR_INFORM_INFO && !q.status &&
+		    softib_report_watch(dev)) {
+			softib_sa_release(&q);
+			q.status = SOFTIB_SA_NO_RESOURCES;
+		}
 		softib_sa_reply(agent, recv, &q);
 		softib_sa_release(&q);
 	}
@@ -123,6 +134,7 @@ static void softib_sa_receive(struct ib_mad_agent *agent,
 static void softib_sa_sent(struct ib_mad_agent *agent,
 			   struct ib_mad_send_wc *sent)
 {
+	softib_report_sent(agent->context, sent);
 	rdma_destroy_ah(sent->send_buf->ah, 0);
 	ib_free_send_mad(sent->send_buf);
 }
@@ -144,6 +156,8 @@ static int softib_sa_add(struct ib_device *ibdev)
 	set_bit(IB_MGMT_METHOD_SET, req.method_mask);
 	set_bit(IB_SA_METHOD_GET_TABLE, req.method_mask);
 	set_bit(IB_SA_METHOD_DELETE, req.method_mask);
+	/* There is nothing that it gets, and who asks is to be told so. */
+	set_bit(IB_SA_METHOD_GET_MULTI, req.method_mask);
 	agent = ib_register_mad_agent(ibdev, SOFTIB_PORT, IB_QPT_GSI, &req,
 				      IB_MGMT_RMPP_VERSION, softib_sa_sent,
 				      softib_sa_receive, to_softib_dev(ibdev),
@@ -151,11 +165,13 @@ static int softib_sa_add(struct ib_device *ibdev)
 	if (IS_ERR(agent))
 		return PTR_ERR(agent);
 	ib_set_client_data(ibdev, &softib_sa_client, agent);
+	softib_report_by(to_softib_dev(ibdev), agent);
 	return 0;
 }
 
 static void softib_sa_remove(struct ib_device *ibdev, void *data)
 {
+	softib_report_by(to_softib_dev(ibdev), NULL);
 	ib_unregister_mad_agent(data);
 }
 

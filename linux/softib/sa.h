@@ -15,6 +15,7 @@
 #include <vmri/vmri.h>
 
 struct softib_dev;
+struct softib_informs;
 
 #define SOFTIB_PORT		1
 #define SOFTIB_VENDOR_ID	0x5853		/* Xen's, as of its PCI device */
@@ -49,6 +50,9 @@ struct softib_dev;
 struct softib_sa_query {
 	struct softib_dev *dev;
 	struct vmri_dev_attr port;	/* the one that asks */
+	struct softib_informs *informs;	/* who is to be told of what */
+	u32 src_qpn;			/* the queue pair that asks */
+	u16 pkey_index;			/* as it does */
 	u8 method;
 	bool trusted;			/* it knows of an SM_Key */
 	u64 mask;			/* components that count */
@@ -127,6 +131,10 @@ u16 softib_pma_answer(struct softib_dev *dev, const struct ib_pma_mad *in,
 
 /* samcast.c */
 void softib_sa_members(struct softib_sa_query *q);
+
+/* sainform.c */
+void softib_sa_inform(struct softib_sa_query *q);
+void softib_sa_inform_records(struct softib_sa_query *q);
 
 /* saserv.c */
 void softib_sa_services(struct softib_sa_query *q);

@@ -32,12 +32,6 @@ static void softib_sa_class_port_info(struct softib_sa_query *q)
 	softib_sa_emit(q, &info, sizeof(info));
 }
 
-/* Who wants to be told of changes is welcome; there is nothing to tell. */
-static void softib_sa_inform(struct softib_sa_query *q)
-{
-	softib_sa_emit(q, q->data, q->size);
-}
-
 static const struct softib_sa_attr {
 	u16 id;
 	u16 size;		/* of a record */
@@ -48,6 +42,8 @@ static const struct softib_sa_attr {
 	  SOFTIB_SA_METHOD(IB_MGMT_METHOD_GET), softib_sa_class_port_info },
 	{ IB_SA_ATTR_INFORM_INFO, 40, SOFTIB_SA_METHOD(IB_MGMT_METHOD_SET),
 	  softib_sa_inform },
+	{ IB_SA_ATTR_INFORM_INFO_REC, 80, SOFTIB_SA_GETS,
+	  softib_sa_inform_records },
 	{ IB_SA_ATTR_NODE_REC, 112, SOFTIB_SA_GETS, softib_sa_nodes },
 	{ IB_SA_ATTR_PORT_INFO_REC, 72, SOFTIB_SA_GETS, softib_sa_port_infos },
 	{ IB_SA_ATTR_PATH_REC, 64, SOFTIB_SA_GETS, softib_sa_paths },

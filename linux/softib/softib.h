@@ -14,11 +14,13 @@
  *   cq->lock			polling and arming a queue of the kernel.
  *   dev->cqs, srqs, qps	the xarrays' own locks: lookup by number.
  *   dev->commands.lock		results of commands that Xen answered later.
+ *   dev->reports.lock		who is told of events, and what has been told.
+ *   informs->lock (inform.h)	who has asked for that.
  *   dev->calls (SRCU)		hypercalls; see softib_settle().
  *   sw->lock (switch.h)		which device is at which port of the switch.
  *
- * softib_lifecycle, srq->lock and resize_lock are mutexes, none taken inside
- * another; the rest are spinlocks that interrupts may take.
+ * softib_lifecycle, srq->lock, resize_lock and reports.lock are mutexes, none taken
+ * inside another but the last inside the first; the rest are spinlocks that interrupts may take.
  * A work queue's lock is taken before a completion queue's, and an xarray's lock
  * is the innermost.  No spinlock is held over a callback into ib_core or over a
  * hypercall.
@@ -47,6 +49,7 @@
 #include <vmri/vmri.h>
 
 #include "compat.h"
+#include "inform.h"
 #include "sa.h"
 
 #define SOFTIB_MAX_EQS		8
@@ -77,6 +80,20 @@ struct softib_roce {
 	bool registered;		/* the device, at ib_core */
 };
 
+/* Who is told of events, and of what (sareport.c). */
+struct softib_reports {
+	struct softib_informs informs;
+	struct mutex lock;		/* all up to work */
+	struct ib_mad_agent *agent;	/* which sends; NULL: none yet, or any more */
+	struct softib_view told;
+	bool watching;			/* told is what there was; read without */
+	u32 last_tid;
+	struct delayed_work work;
+	unsigned long next;		/* jiffies: no look before */
+	atomic_t pending;		/* reports that are not answered yet */
+	bool held;			/* too many for more */
+};
+
 struct softib_dev {
 	struct ib_device ibdev;
 	struct xenbus_device *xdev;
@@ -99,6 +116,7 @@ struct softib_dev {
 	struct xarray qps;		/* QPN -> struct softib_qp.ref */
 	struct softib_commands commands;
 	struct softib_sm *sm;		/* of a device for a manager, else NULL */
+	struct softib_reports reports;
 	struct softib_roce roce;	/* of a device on a RoCE fabric */
 
 	unsigned int num_eqs;
@@ -354,6 +372,17 @@ bool softib_owns(const struct ib_device *ibdev);
 
 /* sa.c */
 extern struct ib_client softib_sa_client;
+
+/* sareport.c */
+struct ib_mad_agent;
+struct ib_mad_send_wc;
+void softib_reports_init(struct softib_dev *dev);
+void softib_reports_stop(struct softib_dev *dev);
+void softib_report_by(struct softib_dev *dev, struct ib_mad_agent *agent);
+int softib_report_watch(struct softib_dev *dev);
+void softib_report_changed(struct softib_dev *dev);
+void softib_report_sent(struct softib_dev *dev,
+			const struct ib_mad_send_wc *sent);
 
 /* eq.c */
 int softib_eqs_create(struct softib_dev *dev);

@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #define PACKETS_MAX  64
+#define NOTICES_MAX  8
 
 #define SERVICE_RECORD  0x31
 
@@ -95,9 +96,10 @@ static void be_own_service(struct agent_query *q)
 
 static void ask_administrator(struct agent *a, struct input *in)
 {
-    static const uint8_t methods[] = { 0x01, 0x02, 0x12, 0x15 };
+    static const uint8_t methods[] = { 0x01, 0x02, 0x12, 0x15, 0x14 };
     struct agent_query q = {
         .method = methods[take_of(in, ARRAY_SIZE(methods))],
+        .src_qpn = take_of(in, 3),
         .attr = take8(in),
         .trusted = take_of(in, 2),
         .mask = take64(in),
@@ -110,6 +112,23 @@ static void ask_administrator(struct agent *a, struct input *in)
     if ( q.status ? q.count || q.records : q.method != 0x12 && q.count != 1 )
         env_panic("status %#x with %u records", q.status, q.count);
     agent_forget(&q);
+}
+
+/* What has changed is told, a little at a time, and ends. */
+static void look(struct agent *a, struct input *in)
+{
+    uint8_t notices[NOTICES_MAX][NOTICE_SIZE];
+    const unsigned int max = 1 + take_of(in, NOTICES_MAX);
+    unsigned int nr, i, place;
+    uint32_t qpn;
+    bool more;
+
+    more = agent_look(a, notices, max, &nr);
+    if ( nr > max || (more && nr < max) )
+        env_panic("%u notices of %u, and %smore", nr, max, more ? "" : "no ");
+    for ( i = 0; i < nr; i++ )
+        for ( place = 0; place < INFORMS; place++ )
+            agent_wants(a, place, notices[i], &qpn);
 }
 
 static struct agent *manager(struct actor *a)
@@ -149,6 +168,7 @@ void target_run(struct input *in)
         case CHANGE:
             actor_port(&actors[take_of(in, 2)], in);
             agent_refresh(sm);
+            look(guest, in);
             break;
         }
     agent_release(sm);

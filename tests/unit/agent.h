@@ -35,6 +35,7 @@ int agent_manage(struct agent *a, const uint8_t in[MAD_SIZE], uint16_t dlid,
 
 /* A query of the subnet administrator. */
 struct agent_query {
+    uint32_t src_qpn;
     uint8_t method;
     uint16_t attr;
     bool trusted;
@@ -47,6 +48,21 @@ struct agent_query {
 
 void agent_ask(struct agent *a, struct agent_query *q);
 void agent_forget(struct agent_query *q);
+
+/* Places for subscriptions that a port has. */
+#define INFORMS     32
+#define NOTICE_SIZE 80
+/*
+ * Notices of what has changed since the last look, up to max: true if there is more to
+ * tell.
+ */
+bool agent_look(struct agent *a, uint8_t notices[][NOTICE_SIZE],
+                unsigned int max, unsigned int *nr);
+/* Is there somebody to be told of it, at this place? */
+bool agent_wants(struct agent *a, unsigned int place,
+                 const uint8_t notice[NOTICE_SIZE], uint32_t *qpn);
+/* He does not answer. */
+void agent_give_up(struct agent *a, unsigned int place);
 
 /* By the program: the guest's call, which may be one of dom0's commands. */
 long agent_call(void *guest, unsigned int cmd, void *arg, size_t size);

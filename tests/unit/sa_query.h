@@ -9,6 +9,7 @@
 #define GET             0x01
 #define SET             0x02
 #define GET_TABLE       0x12
+#define GET_MULTI       0x14
 #define DELETE          0x15
 
 #define BAD_VERSION     0x04

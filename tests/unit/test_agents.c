@@ -13,6 +13,7 @@
 #define NODE_REC        0x11
 #define PATH_REC        0x35
 #define MEMBER_REC      0x38
+#define MULTI_PATH_REC  0x3a
 
 static uint16_t be16(const uint8_t *p)
 {
@@ -126,6 +127,7 @@ TEST(agents_refuse_what_they_do_not_know)
     } bad[] = {
         { GET, 0x15 }, { SET, PATH_REC }, { DELETE, NODE_REC },
         { GET_TABLE, CLASS_PORT_INFO }, { 0x13, PATH_REC }, { GET, 0x1035 },
+        { GET_MULTI, MULTI_PATH_REC },
     };
     struct agent *a = agent_new(guest_new(1));
     unsigned int i;

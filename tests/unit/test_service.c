@@ -3,6 +3,8 @@
 #include "service.h"
 #include "internal.h"
 
+#include <pthread.h>
+
 #undef memcpy
 #undef memset
 
@@ -272,4 +274,48 @@ TEST(service_numbers_are_limited)
     limit(last, VMRI_RES_BYTES, usage(last, VMRI_RES_BYTES));
     CHECK_EQ(service_offer(last, id), -ENOMEM);
     CHECK_EQ(usage(last, VMRI_RES_SERVICE), 0);
+}
+
+/* ---- many at once ---- */
+
+static unsigned int over;
+
+/* Others end the leases of a device that closes meanwhile. */
+static void *end_leases(void *guest)
+{
+    struct guest *g = guest;
+
+    while ( !env_load(&over) )
+    {
+        env_test_advance(SERVICE_SECOND);
+        service_count(g);
+        service_offer(g, 1);
+    }
+    return NULL;
+}
+
+THREAD_TEST(service_device_closes_while_leases_end)
+{
+    struct guest *a = guest_new(1), *b = guest_new(2), *c = guest_new(3);
+    struct vmri_dev_create create = { .flags = 0 };
+    struct vmri_service s = service_arg(0);
+    pthread_t thread[2];
+    unsigned int round;
+
+    s.lease = 1;
+    pthread_create(&thread[0], NULL, end_leases, b);
+    pthread_create(&thread[1], NULL, end_leases, c);
+    CHECK_EQ(guest_call(a, VMRI_OP_dev_destroy, NULL, 0), 0);
+    for ( round = 0; round < 300; round++ )
+    {
+        CHECK_EQ(guest_call(a, VMRI_OP_dev_create, &create, sizeof(create)),
+                 0);
+        for ( s.id = 0; s.id < 40; s.id++ )
+            CHECK_EQ(service_set(a, &s), 0);
+        CHECK_EQ(guest_call(a, VMRI_OP_dev_destroy, NULL, 0), 0);
+        CHECK_EQ(usage(a, VMRI_RES_SERVICE), 0);
+    }
+    env_store(&over, 1);
+    pthread_join(thread[0], NULL);
+    pthread_join(thread[1], NULL);
 }

@@ -9,10 +9,8 @@
  * What the other side makes of it is for the caller to see.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,14 +21,11 @@
 #include <rdma/ib_user_mad.h>
 #include <rdma/rdma_user_ioctl.h>
 
-#include "rig.h"
+#include "umad.h"
 
-#define UMADS		"/sys/class/infiniband_mad"
-#define MAD_SIZE	256
 #define CM_CLASS	0x07
 #define CM_VERSION	2
 #define METHOD_SEND	0x03
-#define GSI_QKEY	0x80010000
 #define LAST_MS		200
 
 /* IBTA 1.4, 12.6: REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP, APR. */
@@ -39,65 +34,6 @@
 #define REQ		0x10
 /* Where a REQ has the service's ID and the port space that it is of. */
 #define REQ_SERVICE	8
-
-struct mad {
-	uint8_t base_version;
-	uint8_t mgmt_class;
-	uint8_t class_version;
-	uint8_t method;
-	uint16_t status;
-	uint16_t reserved0;
-	uint64_t tid;
-	uint16_t attr_id;
-	uint16_t reserved1;
-	uint32_t attr_mod;
-	uint8_t data[MAD_SIZE - 24];
-};
-
-struct message {
-	struct ib_user_mad_hdr hdr;
-	struct mad mad;
-};
-
-static bool is_of(const char *umad, const char *device)
-{
-	char path[512], name[64] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), UMADS "/%s/ibdev", umad);
-	file = fopen(path, "r");
-	if (!file)
-		return false;
-	if (!fgets(name, sizeof(name), file))
-		*name = '\0';
-	fclose(file);
-	name[strcspn(name, "\n")] = '\0';
-	return !strcmp(name, device);
-}
-
-static int open_umad(const char *device)
-{
-	DIR *umads = opendir(UMADS);
-	struct dirent *entry;
-	char path[512];
-	int fd = -1;
-
-	if (!umads)
-		die("%s: %s", UMADS, strerror(errno));
-	while (fd < 0 && (entry = readdir(umads)))
-		if (!strncmp(entry->d_name, "umad", 4) &&
-		    is_of(entry->d_name, device)) {
-			snprintf(path, sizeof(path), "/dev/infiniband/%s",
-				 entry->d_name);
-			fd = open(path, O_RDWR | O_CLOEXEC);
-			if (fd < 0)
-				die("%s: %s", path, strerror(errno));
-		}
-	closedir(umads);
-	if (fd < 0)
-		die("%s has no management device", device);
-	return fd;
-}
 
 /* One that sends, and is sent nothing. */
 static uint32_t register_agent(int fd)

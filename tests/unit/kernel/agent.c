@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The kernel's side of agent.h. */
 #include "device.h"
+#include "inform.h"
 
 #include "../agent.h"
 
@@ -9,6 +10,8 @@ int kernel_locks;
 struct agent {
 	struct softib_dev dev;
 	struct softib_switch sw;
+	struct softib_informs informs;
+	struct softib_view told;
 };
 
 /* What the agents call, and the size of its structure. */
@@ -47,6 +50,8 @@ struct agent *agent_new(void *guest)
 	a->dev.guest = guest;
 	softib_call(&a->dev, VMRI_OP_dev_query, &a->dev.attr);
 	strcpy(a->dev.ibdev.node_desc, "agent");
+	softib_informs_init(&a->informs);
+	softib_view_look(&a->dev, &a->told);
 	if (a->dev.attr.flags & VMRI_DEVF_SM) {
 		softib_switch_init(&a->sw, &a->dev, a->dev.attr.fabric,
 				   a->dev.attr.port_guid);
@@ -58,6 +63,7 @@ struct agent *agent_new(void *guest)
 
 void agent_free(struct agent *a)
 {
+	softib_view_free(&a->told);
 	free(a);
 }
 
@@ -105,6 +111,8 @@ void agent_ask(struct agent *a, struct agent_query *q)
 {
 	struct softib_sa_query in = {
 		.dev = &a->dev,
+		.informs = &a->informs,
+		.src_qpn = q->src_qpn,
 		.method = q->method,
 		.trusted = q->trusted,
 		.mask = q->mask,
@@ -122,4 +130,53 @@ void agent_forget(struct agent_query *q)
 {
 	free(q->records);
 	q->records = NULL;
+}
+
+/* Where notices go that softib_view_advance() tells. */
+struct told {
+	uint8_t (*to)[NOTICE_SIZE];
+	unsigned int nr;
+};
+
+static void tell(void *context, const struct softib_notice *notice)
+{
+	struct told *told = context;
+
+	memcpy(told->to[told->nr++], notice, sizeof(*notice));
+}
+
+bool agent_look(struct agent *a, uint8_t notices[][NOTICE_SIZE],
+		unsigned int max, unsigned int *nr)
+{
+	struct told told = { .to = notices };
+	struct vmri_dev_attr attr = {};
+	struct softib_view now = {};
+	bool more = true;
+
+	static_assert(sizeof(struct softib_notice) == NOTICE_SIZE, "");
+	if (!softib_call(&a->dev, VMRI_OP_dev_query, &attr) &&
+	    !softib_view_look(&a->dev, &now))
+		more = softib_view_advance(&a->told, &now, max, &attr, tell,
+					   &told);
+	softib_view_free(&now);
+	*nr = told.nr;
+	return more;
+}
+
+bool agent_wants(struct agent *a, unsigned int place,
+		 const uint8_t notice[NOTICE_SIZE], uint32_t *qpn)
+{
+	struct softib_notice n;
+	struct softib_inform inform;
+	bool wants;
+
+	memcpy(&n, notice, sizeof(n));
+	wants = softib_inform_wants(&a->informs, place, &n, &inform);
+	*qpn = inform.qpn;
+	return wants;
+}
+
+void agent_give_up(struct agent *a, unsigned int place)
+{
+	softib_inform_forget(&a->informs, a->informs.inform[place].id);
 }
