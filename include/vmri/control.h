@@ -84,7 +84,8 @@ struct vmri_ctl_fabric {
 	uint32_t fabric;		/* IN, OUT */
 	uint8_t link;			/* create: VMRI_LINK_*; list: OUT */
 	uint8_t created;		/* OUT: it was; IN: 0 */
-	uint16_t reserved0;
+	uint8_t closed;			/* OUT: rules decide, be there any or none; IN: 0 */
+	uint8_t reserved0;
 	uint32_t devices;		/* OUT: attached to it; IN: 0 */
 	uint32_t rules;			/* OUT: that it has; IN: 0 */
 	char name[VMRI_FABRIC_NAME];	/* create: or all 0; list: OUT */
@@ -94,7 +95,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
 #define VMRI_LINK_ROCE		1
 
 /*
- * Rules of a fabric that was created.  Where there is any, a device is reached
+ * Rules of a fabric that was created.  It is open until the first one is added.
+ * From then on it is closed, also when the last one was deleted: a device is reached
  * only by whom an ingress rule allows, and reaches whom an egress rule allows, or
  * all if none is for it.  Two devices may talk to each other when one of them may
  * begin; a device may always talk to itself.  A multicast group is a remote
@@ -110,8 +112,8 @@ VMRI_ASSERT_SIZE(vmri_ctl_fabric, 48);
  * A prefix names the devices that have a GID within it; of a RoCE fabric, the
  * device says itself which it has, besides the one made of its GUID.
  *
- * del: the one with this number, or VMRI_RULE_ALL, of which all else is ignored.
- * -ENOENT: no such fabric or rule.
+ * del: the one with this number; or VMRI_RULE_ALL, all of them, and the fabric is
+ * open again.  All else is ignored.  -ENOENT: no such fabric or rule.
  *
  * list: the first one at or after this number.  -ENOENT: no more.
  */

@@ -134,6 +134,7 @@ TEST(fabric_refused)
         { { .fabric = 1, .created = 1 }, -EINVAL },
         { { .fabric = 1, .devices = 1 }, -EINVAL },
         { { .fabric = 1, .reserved0 = 1 }, -EINVAL },
+        { { .fabric = 1, .closed = 1 }, -EINVAL },
         { { .fabric = 1, .rules = 1 }, -EINVAL },
         { { .fabric = 1, .name = "1st" }, -EINVAL },
         { { .fabric = 1, .name = "-a" }, -EINVAL },

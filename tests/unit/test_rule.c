@@ -168,7 +168,46 @@ TEST(rule_without_any_all_is_allowed)
     rule = rule_add(VMRI_RULE_INGRESS, GROUP_A, GROUP_B);
     CHECK_EQ(may_connect(a, b), -EPERM);
     CHECK_EQ(may_connect(a, a), 0);
-    CHECK_EQ(rule_del(rule), 0);
+    CHECK_EQ(rule_del(VMRI_RULE_ALL), 0);
+    CHECK_EQ(may_connect(a, b), 0);
+    CHECK_EQ(rule_del(rule), -ENOENT);
+}
+
+static struct vmri_ctl_fabric fabric_listed(void)
+{
+    struct vmri_ctl_fabric arg = { .fabric = FABRIC };
+
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_fabric_list, &arg, sizeof(arg)), 0);
+    return arg;
+}
+
+/* Who deletes the last permission does not permit all. */
+TEST(rule_the_last_leaves_it_closed)
+{
+    struct guest *a, *b;
+    struct talk t;
+
+    fabric_new();
+    a = member(1, 0);
+    b = member(2, 0);
+    CHECK(!fabric_listed().closed);
+    t = talk_new(a, b, NULL);
+    CHECK_EQ(rule_del(VMRI_RULE_ALL), 0);
+    CHECK(!fabric_listed().closed);
+    qp_connect(t.from, t.to, NULL);
+    CHECK_EQ(rule_add(VMRI_RULE_INGRESS, 0, 0), 1);
+    talk_write(&t, 0);
+    CHECK_EQ(rule_del(1), 0);
+    CHECK_EQ(qp_state(t.from), VMRI_QPS_ERR);
+    CHECK_EQ(qp_state(t.to), VMRI_QPS_ERR);
+    CHECK_EQ(may_connect(a, b), -EPERM);
+    CHECK_EQ(may_connect(a, a), 0);
+    CHECK(fabric_listed().closed && !fabric_listed().rules);
+
+    /* Groups, too; and without a rule it opens as it does with some. */
+    CHECK_EQ(group_attach(guest_qp(a, &ud), 1, MLID), -EPERM);
+    CHECK_EQ(rule_del(VMRI_RULE_ALL), 0);
+    CHECK(!fabric_listed().closed);
     CHECK_EQ(may_connect(a, b), 0);
 }
 

@@ -140,6 +140,15 @@ static bool decided(const struct rules *have, uint8_t direction, uint32_t group)
     return false;
 }
 
+/* Without rules and closed: one that names nobody comes and goes. */
+static int close_bare(const struct fabric *f)
+{
+    struct vmri_ctl_rule nobody = { .fabric = f->id, .bits = 128 };
+    int rc = call_rule_add(&nobody);
+
+    return rc ? rc : call_rule_del(f->id, nobody.rule);
+}
+
 /*
  * The first rule forbids what it does not allow, and connections end at once: so where
  * there is none yet, one that allows all, as is so far, comes before them, and goes when
@@ -163,12 +172,12 @@ static int add_cover(struct rules *have, const struct fabric *f, uint8_t directi
     return rc;
 }
 
-static int add_covers(struct rules *have, const struct fabric *f)
+static int add_covers(struct rules *have, const struct fabric *f, bool is_open)
 {
     unsigned int i;
     int rc = 0;
 
-    if (!have->num && f->num_rules)
+    if (is_open && f->num_rules)
         rc = add_cover(have, f, VMRI_RULE_INGRESS, 0);
     for (i = 0; i < f->num_rules && !rc; i++)
         if (f->rules[i].direction == VMRI_RULE_EGRESS &&
@@ -180,15 +189,17 @@ static int add_covers(struct rules *have, const struct fabric *f)
 static int replace_rules(const struct fabric *f, struct rules *have)
 {
     bool *lacking = xcalloc(f->num_rules, sizeof(*lacking)), any = false;
+    struct vmri_ctl_fabric now;
     unsigned int i;
     int rc = list_rules(f->id, have);
+    bool is_open = find_created(f->id, &now) && !now.closed;
 
     for (i = 0; i < f->num_rules && !rc; i++) {
         lacking[i] = !take_rule(have, &f->rules[i]);
         any |= lacking[i];
     }
     if (any && !rc)
-        rc = add_covers(have, f);
+        rc = add_covers(have, f, is_open);
     for (i = 0; i < f->num_rules && !rc; i++)
         if (lacking[i])
             rc = add_rule(have, &f->rules[i]);
@@ -196,13 +207,15 @@ static int replace_rules(const struct fabric *f, struct rules *have)
     while (!rc)
         rc = delete_one(have);
     free(lacking);
-    return rc == -ENOENT ? 0 : rc;
+    if (rc == -ENOENT)
+        rc = !f->num_rules && is_open ? close_bare(f) : 0;
+    return rc;
 }
 
 static void apply_rules(const struct fabric *f)
 {
     struct rules *have = xcalloc(1, sizeof(*have));
-    int rc = replace_rules(f, have);
+    int rc = f->closed ? replace_rules(f, have) : call_rule_del(f->id, VMRI_RULE_ALL);
 
     if (rc)
         report("fabric %s (%u): cannot set its rules: %s", f->name, f->id,

@@ -92,6 +92,7 @@ struct fabric {
     uint8_t link;               /* VMRI_LINK_* */
     uint32_t vni;               /* 0: none */
     bool ruled;                 /* it is said which rules it has */
+    bool closed;                /* they decide, be there any or none */
     struct vmri_ctl_rule *rules;
     unsigned int num_rules;
 };
@@ -99,7 +100,7 @@ struct fabric {
 bool parse_fabric_words(int argc, char **argv, struct fabric *fabric);
 /* In a static buffer. */
 const char *fabric_words(const struct fabric *fabric);
-/* Rules, one a line, of which empty ones do not count.  Cuts text. */
+/* Rules, one a line, or "closed"; empty lines do not count.  Cuts text. */
 bool parse_rules(char *text, struct fabric *fabric);
 
 /* ---- map.c ---- */

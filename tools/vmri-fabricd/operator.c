@@ -177,7 +177,9 @@ static int list_fabrics(const struct config *config)
         char rules[16] = "-", vni[16] = "-";
 
         map_claims(&map, f, &claims);
-        if (f->ruled)
+        if (f->ruled && !f->closed)
+            strcpy(rules, "open");
+        else if (f->ruled)
             snprintf(rules, sizeof(rules), "%u", f->num_rules);
         if (f->vni)
             snprintf(vni, sizeof(vni), "%u", f->vni);
@@ -202,7 +204,10 @@ int op_fabric(const struct config *config, int argc, char **argv)
 
 /* ---- rules ---- */
 
-/* The fabric's, with one more, or without one (0: without all). */
+/*
+ * The fabric's, with one more, or without one (0: without all, and it is open).  Without
+ * the last one it is closed, as in VMRI.
+ */
 static int change_rules(const struct fabric *f, const struct vmri_ctl_rule *more,
                         unsigned int less)
 {
@@ -217,7 +222,9 @@ static int change_rules(const struct fabric *f, const struct vmri_ctl_rule *more
         if (more || (less && i != less - 1))
             n += sprintf(text + n, "%s\n", rule_text(&f->rules[i]));
     if (more)
-        sprintf(text + n, "%s\n", rule_text(more));
+        n += sprintf(text + n, "%s\n", rule_text(more));
+    if (!n && less)
+        strcpy(text, "closed\n");
     etcd_txn_begin(&txn);
     etcd_if_mod(&txn, key_of("rules", f->name), e ? e->mod : 0);
     etcd_if_there(&txn, key_of("fabrics", f->name));

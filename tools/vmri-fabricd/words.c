@@ -141,6 +141,9 @@ bool parse_rules(char *text, struct fabric *fabric)
         n = split_words(line, words, RULE_WORDS);
         if (!n)
             continue;
+        fabric->closed = true;
+        if (n == 1 && !strcmp(words[0], "closed"))
+            continue;
         if (n < 0) {
             report("a rule has too many words");
             return false;

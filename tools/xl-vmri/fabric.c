@@ -100,8 +100,20 @@ static void print_fabric(struct writer *w, const struct vmri_ctl_fabric *f)
     write_string(w, "link", link_names[f->link]);
     write_bool(w, "created", f->created);
     write_number(w, "devices", f->devices);
+    write_bool(w, "closed", f->closed);
     write_number(w, "rules", f->rules);
     writer_close(w, '}');
+}
+
+static void print_line(const struct vmri_ctl_fabric *f)
+{
+    char rules[16] = "open";
+
+    if (f->closed)
+        snprintf(rules, sizeof(rules), "%u", f->rules);
+    printf("%8u %-*s %-4s %-7s %7u %5s\n", f->fabric, VMRI_FABRIC_NAME - 1,
+           *f->name ? f->name : "-", link_names[f->link], f->created ? "yes" : "no",
+           f->devices, rules);
 }
 
 static int create(const struct options *opt, int argc, char **argv)
@@ -188,9 +200,7 @@ static int list(const struct options *opt)
         if (opt->json)
             print_fabric(&w, &f);
         else
-            printf("%8u %-*s %-4s %-7s %7u %5u\n", f.fabric, VMRI_FABRIC_NAME - 1,
-                   *f.name ? f.name : "-", link_names[f.link],
-                   f.created ? "yes" : "no", f.devices, f.rules);
+            print_line(&f);
         f.fabric++;
     }
     if (opt->json)

@@ -197,8 +197,8 @@ int vmri_fabric_create(struct vmri_ctl_fabric *arg)
     int ret;
 
     if ( (arg->fabric > VMRI_FABRIC_MAX && arg->fabric != VMRI_FABRIC_ANY) ||
-         arg->created || arg->devices || arg->reserved0 || arg->rules ||
-         arg->link > VMRI_LINK_ROCE || !name_valid(arg->name) )
+         arg->created || arg->closed || arg->reserved0 || arg->devices ||
+         arg->rules || arg->link > VMRI_LINK_ROCE || !name_valid(arg->name) )
         return -EINVAL;
     env_lock(&vmri_control_lock);
     ret = create(arg);
@@ -241,6 +241,7 @@ int vmri_fabric_list(struct vmri_ctl_fabric *arg)
             .fabric = f->id,
             .link = link_of(f),
             .created = f->created,
+            .closed = f->rules.closed,
             .devices = f->devs,
             .rules = f->rules.nr,
         };

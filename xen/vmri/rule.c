@@ -3,9 +3,10 @@
  * VMRI: rules, in the manner of security groups.
  *
  * A rule allows a device (those of a group, or all) to be reached by, or to
- * reach, remote devices by address or group.  Where a fabric has any rule, a
- * device is reached by whom an ingress rule allows, and reaches all, or whom an
- * egress rule allows if one is for it.
+ * reach, remote devices by address or group.  A fabric is open until it has its
+ * first rule, and again when dom0 has deleted all at once.  Else a device is reached
+ * by whom an ingress rule allows, and reaches all, or whom an egress rule allows if
+ * one is for it: deleting what allowed something never allows more.
  *
  * Two devices may talk when one of them may begin.  Which of them did is not to
  * be told from queue pairs that are connected to each other, and what one begins
@@ -121,8 +122,8 @@ static bool ends_may_talk(const struct vmri_rules *rules, const struct end *a,
     do {
         seq = read_begin(rules);
         rule = env_load_acquire(&rules->rule);
-        allowed = !env_load_acquire(&rules->nr) || may_begin(rule, a, b) ||
-                  may_begin(rule, b, a);
+        allowed = !env_load_acquire(&rules->closed) ||
+                  may_begin(rule, a, b) || may_begin(rule, b, a);
     } while ( !read_end(rules, seq) );
 
     return allowed;
@@ -153,7 +154,7 @@ bool vmri_rules_allow_group(const struct vmri_dev *dev, const uint8_t mgid[16],
 
     do {
         seq = read_begin(rules);
-        allowed = !env_load_acquire(&rules->nr) ||
+        allowed = !env_load_acquire(&rules->closed) ||
                   passes(env_load_acquire(&rules->rule), direction, &local,
                          &group);
     } while ( !read_end(rules, seq) );
@@ -225,7 +226,7 @@ static void clear(struct vmri_rules *rules, uint32_t i)
     static const struct vmri_rule none;
 
     place_set(&rules->rule[i], &none);
-    env_store_release(&rules->nr, rules->nr - 1);
+    rules->nr--;
     nr_rules--;
 }
 
@@ -272,7 +273,8 @@ static int add(struct vmri_fabric *f, struct vmri_ctl_rule *arg)
 
     change_begin(rules);
     place_set(&rules->rule[i], &rule);
-    env_store_release(&rules->nr, rules->nr + 1);
+    env_store_release(&rules->closed, 1);
+    rules->nr++;
     change_end(rules);
     nr_rules++;
     arg->rule = i + 1;
@@ -326,14 +328,17 @@ static int del(struct vmri_fabric *f, uint32_t rule)
 {
     struct vmri_rules *rules = &f->rules;
     uint32_t i, before = rules->nr;
+    bool opens = rule == VMRI_RULE_ALL && rules->closed;
 
     change_begin(rules);
     for ( i = 0; rules->rule && i < VMRI_RULES; i++ )
         if ( rules->rule[i].kind &&
              (rule == VMRI_RULE_ALL || rule == i + 1) )
             clear(rules, i);
+    if ( opens )
+        env_store_release(&rules->closed, 0);
     change_end(rules);
-    if ( rules->nr == before )
+    if ( rules->nr == before && !opens )
         return rule == VMRI_RULE_ALL ? 0 : -ENOENT;
 
     changed(f);

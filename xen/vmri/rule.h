@@ -26,7 +26,8 @@ struct vmri_rule {
  */
 struct vmri_rules {
     uint32_t seq;               /* atomic: odd while they change */
-    uint32_t nr;                /* atomic */
+    uint32_t closed;            /* atomic: rules decide, be there any or none */
+    uint32_t nr;                /* by vmri_control_lock */
     struct vmri_rule *rule;     /* atomic; VMRI_RULES of them, or NULL */
     bool pending;               /* by vmri_control_lock: connections are to be
                                    looked at, from here on: */

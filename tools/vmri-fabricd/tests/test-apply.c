@@ -13,8 +13,10 @@ static struct {
     unsigned int num_routes, changes;
     struct vmri_ctl_rule rules[VMRI_RULES];
     unsigned int num_rules, max_rules;
+    bool closed;
     uint32_t checked_group;
     bool was_bare;              /* a rule was added, and none allowed the group all */
+    bool covered;               /* one did, where that was not so before */
     int delete_errno;
 } v;
 
@@ -63,6 +65,7 @@ int call_fabric_list(struct vmri_ctl_fabric *f)
     if (best == v.num_fabrics)
         return -ENOENT;
     *f = v.fabrics[best];
+    f->closed = v.closed;
     return 0;
 }
 
@@ -136,7 +139,10 @@ int call_rule_add(struct vmri_ctl_rule *r)
             (v.num_rules++ - (number - 1)) * sizeof(*r));
     v.rules[number - 1] = *r;
     v.rules[number - 1].protocol = 0;
-    v.was_bare |= !has_cover(r->direction, v.checked_group);
+    v.was_bare |= (!v.closed || r->direction == VMRI_RULE_EGRESS) &&
+                  !has_cover(r->direction, v.checked_group);
+    v.covered |= v.closed && has_cover(VMRI_RULE_INGRESS, v.checked_group);
+    v.closed = true;
     return 0;
 }
 
@@ -144,6 +150,11 @@ int call_rule_del(uint32_t fabric, uint32_t number)
 {
     unsigned int i;
 
+    if (number == VMRI_RULE_ALL) {
+        v.num_rules = 0;
+        v.closed = false;
+        return 0;
+    }
     for (i = 0; i < v.num_rules && v.rules[i].rule != number; i++)
         ;
     if (i == v.num_rules)
@@ -231,9 +242,21 @@ void test_apply_rules(void)
     CHECK(v.num_rules == 2 && has_rule("ingress group=2") && !has_rule("ingress group=1"));
     v.was_bare = false;
     set("rules/red", "");
-    CHECK(!v.num_rules);
+    CHECK(!v.num_rules && !v.closed);
     set("rules/red", "ingress group=1\ningress group=2");
     CHECK(!v.was_bare && v.num_rules == 2);
+
+    /* A fabric that is closed is so without rules, and is not opened for new ones. */
+    set("rules/red", "closed\n");
+    CHECK(!v.num_rules && v.closed);
+    v.covered = false;
+    set("rules/red", "ingress group=1\ningress group=2");
+    CHECK(v.num_rules == 2 && !v.covered && v.closed);
+    set("rules/red", "");
+    CHECK(!v.closed);
+    set("rules/red", "closed\n");
+    CHECK(!v.num_rules && v.closed && !*said());
+    set("rules/red", "ingress group=1\ningress group=2");
 
     /* Nothing is said: nothing is changed. */
     mirror_remove(&m, "rules/red");

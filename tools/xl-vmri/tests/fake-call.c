@@ -346,6 +346,7 @@ static int rule_add(struct vmri_ctl_rule *r)
         return ENOSPC;
     r->rule = fake_call.num_rules + 1;
     fake_call.rules[fake_call.num_rules++] = *r;
+    fake_call.fabrics[fabric_position(r->fabric)].closed = 1;
     return 0;
 }
 
@@ -353,12 +354,14 @@ static int rule_del(const struct vmri_ctl_rule *r)
 {
     if (!fabric_exists(r->fabric))
         return ENOENT;
-    if (r->rule == VMRI_RULE_ALL)
+    if (r->rule == VMRI_RULE_ALL) {
         fake_call.num_rules = 0;
-    else if (r->rule == fake_call.num_rules)
+        fake_call.fabrics[fabric_position(r->fabric)].closed = 0;
+    } else if (r->rule == fake_call.num_rules) {
         fake_call.num_rules--;
-    else
+    } else {
         return ENOENT;
+    }
     return 0;
 }
 

@@ -24,7 +24,7 @@ void test_fabric(void)
     CHECK(says("there is no fabric green"));
     CHECK(run("attach d2 fabric=12") == RC_OK && prints("fabric 12, LID 1"));
     CHECK(run("fabric list") == RC_OK && prints("\n       5 blue "));
-    CHECK(prints(" yes           1     0\n") && prints("\n       9 - "));
+    CHECK(prints(" yes           1  open\n") && prints("\n       9 - "));
     CHECK(run("fabric list -j") == RC_OK && prints("\"name\": null"));
 
     CHECK(run("fabric delete blue") == RC_FAILURE);
@@ -129,7 +129,10 @@ void test_rule(void)
     CHECK(prints(" 0.0.0.0/0 "));
     CHECK(run("rule del red 5") == RC_FAILURE && says("has no such rule"));
     CHECK(run("rule del red 6") == RC_OK && fake_call.num_rules == 5);
+    CHECK(run("fabric list") == RC_OK && strstr(out, "0     0\n"));
+    CHECK(run("fabric list --json") == RC_OK && strstr(out, "\"closed\": true"));
     CHECK(run("rule flush 1") == RC_OK && !fake_call.num_rules);
+    CHECK(run("fabric list") == RC_OK && strstr(out, "0  open\n"));
     CHECK(run("rule list 1 --json") == RC_OK && !strcmp(out, "[]\n"));
 
     CHECK(run("attach d1 fabric=red group=9") == RC_OK);
