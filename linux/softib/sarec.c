@@ -301,18 +301,16 @@ void softib_sa_own_gid(const struct softib_sa_query *q, u8 gid[16])
 }
 
 /*
- * Is a GID that of the port that asks?  Clients that have not asked for the
- * subnet's prefix leave it 0.
+ * Is a GID that of the port that asks?  Its GUID says so, as for opensm: clients leave
+ * the subnet's prefix 0, or have its bytes the wrong way round (osmtest).
  */
 bool softib_sa_names_own_port(const struct softib_sa_query *q,
 			      const u8 gid[16])
 {
-	static const u8 no_prefix[8];
 	u8 own[16];
 
 	softib_sa_own_gid(q, own);
-	return !memcmp(gid + 8, own + 8, 8) &&
-	       (!memcmp(gid, own, 8) || !memcmp(gid, no_prefix, 8));
+	return gid[0] != 0xff && !memcmp(gid + 8, own + 8, 8);
 }
 
 /* The status that says why VMRI refuses what a query asks for. */

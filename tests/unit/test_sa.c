@@ -216,7 +216,17 @@ TEST(sa_services_refused)
     q = record(g, SET, 5, "five");
     sa_put(q.data + 28, 0, 4);
     CHECK_EQ(sa_ask(a, &q), REQ_INVALID);
+    /* No port's. */
+    q = record(g, SET, 5, "five");
+    q.data[8] = 0xff;
+    CHECK_EQ(sa_ask(a, &q), INVALID_GID);
     CHECK_EQ(count(a, &q, 0), 0);
+
+    /* A prefix the wrong way round. */
+    q = record(g, SET, 5, "five");
+    sa_put(q.data + 8, 0x80fe, 8);
+    CHECK_EQ(sa_ask(a, &q), 0);
+    CHECK_EQ(count(a, &q, GID), 1);
 
     /* What is left out: the first P_Key, for ever; and a prefix. */
     q = record(g, SET, 5, "five");
