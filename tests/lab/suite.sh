@@ -32,7 +32,7 @@ SUITE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 set +e
 need_up
 
-export TYPES FLAVOUR MEMORY VCPUS
+export TYPES FLAVOUR MEMORY VCPUS PACE
 D1=$(address_of d1)
 D2=$(address_of d2)
 export D1 D2

@@ -112,7 +112,8 @@ struct vmri_domain **env_domain_state(struct domain *d)
 
 int env_may_control(const struct domain *d, unsigned int cmd)
 {
-    return xsm_vmri_control(XSM_PRIV, d, cmd);
+    /* Modules of XSM refuse with different errors. */
+    return xsm_vmri_control(XSM_PRIV, d, cmd) ? -EPERM : 0;
 }
 
 int env_may_connect(const struct domain *from, const struct domain *to)

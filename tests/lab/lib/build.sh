@@ -18,7 +18,9 @@ sync_into() {
 build_xen() {
 	local flavour=$1 key
 	# The same hypervisor, started with other words.
-	[ "$flavour" != silo ] || flavour=debug
+	case $flavour in
+	silo | flask) flavour=debug ;;
+	esac
 	local -a ours=("$LAB_DIR/xen-config/common" "$LAB_DIR/xen-config/$flavour")
 	if [ "$flavour" != plain ]; then
 		ours+=("$TREE/xen" "$TREE/include/vmri")

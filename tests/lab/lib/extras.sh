@@ -56,26 +56,12 @@ extra_sets() {
 }
 
 collect_extras() {
-	local set=$1 out=$3 root packages
+	local set=$1 out=$3 root
 	root=$(root_of_extras "$set")
-	packages=$(grep -v '^#' "$2" | paste -sd' ')
 	rm -rf "$out.new"
 	mkdir -p "$out.new"
-	# shellcheck disable=SC2086 # a list of packages
-	retry in_root "$(packages_of_extras "$set")" "$out.new:/mnt" -- sh -ec '
-		mkdir -p /tmp/lists/partial /tmp/debs
-		cd /tmp/debs
-		apt_get() {
-			apt-get -q -o Dir::State::lists=/tmp/lists \
-				-o APT::Sandbox::User=root -o Acquire::Retries=5 "$@"
-		}
-		apt_get update
-		apt_get download "$@"
-		for package in *.deb; do
-			dpkg-deb -x "$package" /mnt
-		done
-	' sh $packages
-	rm -rf "$out.new"/usr/share/{doc,man,locale}
+	# shellcheck disable=SC2046 # a list of packages
+	unpack_packages "$(packages_of_extras "$set")" "$out.new" $(packages_in "$2")
 	if [ "$(type -t "finish_$set")" = function ]; then
 		"finish_$set" "$out.new"
 	fi

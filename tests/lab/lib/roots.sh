@@ -87,6 +87,31 @@ bootstrap_once() {
 		--include="$3" "$1" "$2"
 }
 
+# unpack_packages ROOT FOLDER PACKAGE...: only the files of packages of a root's Debian.
+unpack_packages() {
+	local root=$1 folder=$2
+	shift 2
+	retry in_root "$root" "$folder:/mnt" -- sh -ec '
+		mkdir -p /tmp/lists/partial /tmp/debs
+		cd /tmp/debs
+		apt_get() {
+			apt-get -q -o Dir::State::lists=/tmp/lists \
+				-o APT::Sandbox::User=root -o Acquire::Retries=5 "$@"
+		}
+		apt_get update
+		apt_get download "$@"
+		for package in *.deb; do
+			dpkg-deb -x "$package" /mnt
+		done
+	' sh "$@"
+	rm -rf "$folder"/usr/share/{doc,man,locale}
+}
+
+# packages_in LIST: the packages that it names.
+packages_in() {
+	grep -v '^#' "$1" | paste -sd' '
+}
+
 check_kernel() {
 	local found
 	found=$(chroot "$1" dpkg-query -W -f '${Package} ${Version}\n' \

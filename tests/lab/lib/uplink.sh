@@ -22,9 +22,14 @@ start_nic() {
 		wait_until 30 nic_is_active
 }
 
+# load_uplink [PARAMETER]...: the command that does.
+load_uplink() {
+	echo "insmod /usr/lib/modules/\$(uname -r)/updates/softib_uplink.ko device=$(nic) $*"
+}
+
 # start_uplink [PARAMETER]...
 start_uplink() {
-	on dom0 "insmod /usr/lib/modules/\$(uname -r)/updates/softib_uplink.ko device=$(nic) $* &&
+	on dom0 "$(load_uplink "$@") &&
 		cat $MODULE/parameters/uplink && ! grep -qx 0 $MODULE/parameters/uplink"
 }
 

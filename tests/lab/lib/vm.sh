@@ -26,7 +26,7 @@ set_machines() {
 
 # Reads what the lab that is up is like.
 read_setup() {
-	read -r TYPES FLAVOUR MEMORY VCPUS XENS <"$RUN/setup"
+	read -r TYPES FLAVOUR MEMORY VCPUS XENS PACE <"$RUN/setup"
 	set_machines "$XENS"
 }
 
@@ -239,11 +239,18 @@ find_qemu() {
 # start_qemu DOM0 FLAVOUR MEMORY: a host.
 start_qemu() {
 	local host=$1 flavour=$2 memory=$3 dir machine forwards='' guests=''
-	local xen_words="vmri=1" dom0_words guests_memory=0
+	local xen_words="vmri=1" dom0_words guests_memory=0 modules cpu
 	local -a accel link=()
 	dir=$(dir_of "$host")
 	find_qemu
-	[ "$flavour" != silo ] || xen_words+=" xsm=silo"
+	modules=$RUN/dom0.initrd
+	case $flavour in
+	silo) xen_words+=" xsm=silo" ;;
+	flask)
+		xen_words+=" xsm=flask flask=enforcing"
+		modules+=,$RUN/policies/example
+		;;
+	esac
 	for machine in $(machines_of "$host"); do
 		forwards+=",hostfwd=tcp:127.0.0.1:$(cat "$RUN/port.$machine")-$(address_of "$machine"):22"
 		case " $GUESTS " in
@@ -256,11 +263,21 @@ start_qemu() {
 		*" $machine "*) guests_memory=$((guests_memory + SPARE_MEMORY)) ;;
 		esac
 	done
-	if grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ]; then
+	if [ "$PACE" = host ] && grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ]; then
 		accel=(-accel kvm -cpu host)
 	else
 		# With xsave the guests' vector registers go wrong in emulation.
-		accel=(-accel "tcg,thread=multi" -cpu "max,-la57,-rdtscp,-xsave")
+		cpu=max,-la57,-rdtscp,-xsave
+		case $PACE in
+		host) accel=(-accel "tcg,thread=multi") ;;
+		# One thread, which gives the processors equal numbers of instructions, of 16
+		# ns; QEMU cannot read such a clock for an x2APIC's registers.
+		counted)
+			accel=(-accel "tcg,thread=single" -icount shift=4)
+			cpu+=,-x2apic,-tsc-deadline
+			;;
+		esac
+		accel+=(-cpu "$cpu")
 		# Memory is fresh, and nobody speculates.
 		xen_words+=" bootscrub=0 spec-ctrl=no"
 	fi
@@ -281,7 +298,7 @@ start_qemu() {
 		-qmp "unix:$dir/qmp,server=on,wait=off"
 		-kernel "$RUN/xen"
 		-append "console=com1 com1=115200,8n1 dom0_mem=${DOM0_MEMORY}M,max:${DOM0_MEMORY}M loglvl=all guest_loglvl=all noreboot $xen_words"
-		-initrd "$DOM0_IMG/vmlinux ${dom0_words//,/,,},$RUN/dom0.initrd"
+		-initrd "$DOM0_IMG/vmlinux ${dom0_words//,/,,},$modules"
 		-drive "file=$DOM0_IMG/disk.img,if=virtio,format=raw,snapshot=on"
 		-drive "file=$GUEST_IMG/disk.img,if=virtio,format=raw,snapshot=on"
 		-netdev "user,id=n0,restrict=on$forwards"
