@@ -194,11 +194,10 @@ static void softib_report_work(struct work_struct *work)
 	mutex_lock(&r->lock);
 	if (softib_report_is_managed(dev))
 		softib_informs_clear(&r->informs);
-	if (r->agent && READ_ONCE(r->informs.nr)) {
+	if (r->agent && READ_ONCE(r->informs.nr))
 		softib_report_look(dev);
-	} else {
+	else
 		softib_report_end(r);
-	}
 	mutex_unlock(&r->lock);
 }
 
