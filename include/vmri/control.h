@@ -207,8 +207,11 @@ struct vmri_ctl_detach {
 VMRI_ASSERT_SIZE(vmri_ctl_detach, 8);
 
 /*
- * The first device at or after (domid, dev_id) in that order.  -ENOENT: no
- * more.  Listing starts with (0, 0) and goes on with (domid, dev_id + 1).
+ * The first device at or after (domid, dev_id) in that order, of those that the
+ * caller may see.  -ENOENT: no more.  Listing starts with (0, 0) and goes on with
+ * (domid, dev_id + 1).
+ * Or with VMRI_INFO_ONE, this device and no other.  -ENODEV: it is not there;
+ * -EPERM: the caller may not see it.
  */
 struct vmri_ctl_info {
 	uint32_t domid;			/* IN, OUT */
@@ -216,7 +219,7 @@ struct vmri_ctl_info {
 	uint32_t fabric;		/* OUT, as all below */
 	uint16_t lid;
 	uint8_t in_use;			/* the guest has created it */
-	uint8_t reserved0;
+	uint8_t which;			/* IN: VMRI_INFO_*; OUT: 0 */
 	uint64_t guid;
 	uint32_t group;
 	uint32_t uplink;		/* its number; 0: none, or it has closed */
@@ -224,6 +227,8 @@ struct vmri_ctl_info {
 	struct vmri_counters counters;
 };
 VMRI_ASSERT_SIZE(vmri_ctl_info, 288);
+#define VMRI_INFO_FROM		0
+#define VMRI_INFO_ONE		1
 
 /*
  * Set the limits of a domain that `mask` names, bit VMRI_RES_* each, and tell

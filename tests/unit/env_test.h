@@ -92,6 +92,8 @@ void env_test_one_frame(bool on);
 void env_test_doorbells(uint32_t features);
 /* env_may_control refuses. */
 void env_test_deny(bool on);
+/* The same for what concerns this domain; or NULL. */
+void env_test_deny_over(const struct domain *d);
 /* env_may_connect refuses what comes from this domain or goes there; or NULL. */
 void env_test_silo(const struct domain *d);
 /* How often env_may_connect was asked since the last call of this. */

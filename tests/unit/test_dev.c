@@ -508,6 +508,45 @@ TEST(dev_list_in_order)
     CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &info, sizeof(info)), -ENOENT);
 }
 
+/* One by its number: there is nothing that could be taken for its not being there. */
+TEST(dev_list_one)
+{
+    struct vmri_ctl_info info, one = { .which = VMRI_INFO_ONE };
+    struct guest *a = guest_new(1), *b = guest_new(2);
+
+    CHECK_EQ(info_of(2, b->dev, &info), 0);
+    one.domid = 2;
+    one.dev_id = b->dev;
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), 0);
+    CHECK_EQ(one.guid, info.guid);
+    CHECK_EQ(one.which, VMRI_INFO_FROM);
+
+    /* A list begins with the next one that it may name; one by its number is refused. */
+    env_test_deny_over(a->domain);
+    CHECK_EQ(info_of(1, a->dev, &info), 0);
+    CHECK_EQ(info.domid, 2);
+    one = (struct vmri_ctl_info){
+        .domid = 1, .dev_id = a->dev, .which = VMRI_INFO_ONE,
+    };
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), -EPERM);
+    env_test_deny_over(b->domain);
+    CHECK_EQ(info_of(2, b->dev, &info), -ENOENT);
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), 0);
+    env_test_deny_over(NULL);
+
+    /* Neither the next one of the domain, nor that of the next. */
+    one = (struct vmri_ctl_info){
+        .domid = 1, .dev_id = a->dev + 1, .which = VMRI_INFO_ONE,
+    };
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), -ENODEV);
+    one.domid = 0;
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), -ENODEV);
+    one.domid = one.dev_id = ~0U;
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), -ENODEV);
+    one.which = VMRI_INFO_ONE + 1;
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_list, &one, sizeof(one)), -EINVAL);
+}
+
 TEST(dev_dump_shows_all)
 {
     struct pair p;

@@ -196,7 +196,7 @@ int cmd_detach(const struct options *opt, int argc, char **argv)
         return RC_FAILURE;
 
     rc = call_info_one(domid, dev_id, &info);
-    if (rc == -ENOENT) {
+    if (rc == -ENODEV) {
         report("%s has no device %u", domain_text(domid), dev_id);
         return RC_FAILURE;
     }

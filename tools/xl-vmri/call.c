@@ -177,26 +177,18 @@ int call_fabric_list(struct vmri_ctl_fabric *fabric)
     return vmri_op(VMRI_OP_ctl_fabric_list, fabric, sizeof(*fabric));
 }
 
-/* The first device at or after (domid, dev_id). */
-static int info_from(uint32_t domid, uint32_t dev_id,
-                     struct vmri_ctl_info *info)
-{
-    memset(info, 0, sizeof(*info));
-    info->domid = domid;
-    info->dev_id = dev_id;
-    return call_info(info);
-}
-
 int call_info_next(struct vmri_ctl_info *info)
 {
-    return info_from(info->domid, info->dev_id + 1, info);
+    *info = (struct vmri_ctl_info){
+        .domid = info->domid, .dev_id = info->dev_id + 1,
+    };
+    return call_info(info);
 }
 
 int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info)
 {
-    int rc = info_from(domid, dev_id, info);
-
-    if (!rc && (info->domid != domid || info->dev_id != dev_id))
-        rc = -ENOENT;
-    return rc;
+    *info = (struct vmri_ctl_info){
+        .domid = domid, .dev_id = dev_id, .which = VMRI_INFO_ONE,
+    };
+    return call_info(info);
 }

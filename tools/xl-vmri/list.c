@@ -102,7 +102,7 @@ static int one_device(struct writer *w, uint32_t domid, uint32_t dev_id,
     struct vmri_ctl_info info;
     int rc = call_info_one(domid, dev_id, &info) ?: show(w, &info);
 
-    if (rc == -ENOENT || rc == -ENODEV || rc == -ESRCH)
+    if (rc == -ENODEV || rc == -ESRCH)
         return 0;
     return rc ? rc : 1;
 }

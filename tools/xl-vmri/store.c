@@ -377,7 +377,7 @@ static int remove_nodes(xs_transaction_t t, const struct nodes *nodes)
      */
     free(xs_directory(xs, t, backend, &num));
     rc = call_info_one(dev->domid, dev->dev_id, &info);
-    if (rc != -ENOENT)
+    if (rc != -ENODEV)
         return rc ? rc : -EEXIST;
 
     rc = remove_tree(t, frontend);
@@ -396,6 +396,14 @@ int store_remove_device(uint32_t domid, uint32_t dev_id)
     int rc = transact(remove_nodes, &nodes);
 
     return rc == -EEXIST ? 0 : rc;
+}
+
+/* Whether one that XSM's policy hides from us has gone, others have to find out. */
+static int sweep_device(uint32_t domid, uint32_t dev_id)
+{
+    int rc = store_remove_device(domid, dev_id);
+
+    return rc == -EPERM ? 0 : rc;
 }
 
 int store_sweep(void)
@@ -420,7 +428,7 @@ int store_sweep(void)
             continue;
         for (j = 0; j < num_devices && !rc; j++)
             if (is_decimal(devices[j], VMRI_MAX_DEVS - 1, &dev_id))
-                rc = store_remove_device(domid, dev_id);
+                rc = sweep_device(domid, dev_id);
         free(devices);
     }
     free(domains);

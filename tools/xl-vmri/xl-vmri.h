@@ -183,11 +183,11 @@ int call_version(struct vmri_version *version);
 int call_xen_version(unsigned int *major, unsigned int *minor);
 int call_attach(struct vmri_ctl_attach *attach);
 int call_detach(uint32_t domid, uint32_t dev_id);
-/* The first device at or after (info->domid, info->dev_id), or -ENOENT. */
+/* The first device that we may see at or after (info->domid, info->dev_id), or -ENOENT. */
 int call_info(struct vmri_ctl_info *info);
 /* The one after *info. */
 int call_info_next(struct vmri_ctl_info *info);
-/* Exactly that device, or -ENOENT. */
+/* Exactly that device; -ENODEV: it is not there; -EPERM: we may not see it. */
 int call_info_one(uint32_t domid, uint32_t dev_id, struct vmri_ctl_info *info);
 
 /* As control.h has them. */

@@ -87,27 +87,54 @@ static void fill_info(struct vmri_ctl_info *info, struct vmri_dev *dev)
     vmri_counters_get(dev, &info->counters);
 }
 
+/* Devices that the caller may not see are passed over. */
+static long info_from(struct vmri_ctl_info *info)
+{
+    struct vmri_dev *dev;
+
+    while ( (dev = vmri_dev_next(&info->domid, &info->dev_id)) != NULL &&
+            env_may_control(dev->domain, VMRI_OP_ctl_list) )
+        info->dev_id++;
+    if ( !dev )
+        return -ENOENT;
+
+    fill_info(info, dev);
+
+    return 0;
+}
+
+static long info_one(struct vmri_ctl_info *info)
+{
+    uint32_t domid = info->domid, dev_id = info->dev_id;
+    struct vmri_dev *dev = vmri_dev_next(&domid, &dev_id);
+    long ret;
+
+    if ( !dev || domid != info->domid || dev_id != info->dev_id )
+        return -ENODEV;
+
+    ret = env_may_control(dev->domain, VMRI_OP_ctl_list);
+    if ( !ret )
+        fill_info(info, dev);
+
+    return ret;
+}
+
 static long ctl_list(uint64_t guest)
 {
     struct vmri_ctl_info info;
-    struct vmri_dev *dev;
+    long ret;
 
     if ( env_copy_from_guest(&info, guest, sizeof(info)) )
         return -EFAULT;
 
-    /* Devices that the caller may not see are passed over. */
+    if ( info.which > VMRI_INFO_ONE )
+        return -EINVAL;
+
     env_lock(&vmri_control_lock);
-    while ( (dev = vmri_dev_next(&info.domid, &info.dev_id)) != NULL &&
-            env_may_control(dev->domain, VMRI_OP_ctl_list) )
-        info.dev_id++;
-    if ( dev )
-        fill_info(&info, dev);
+    ret = info.which == VMRI_INFO_ONE ? info_one(&info) : info_from(&info);
     env_unlock(&vmri_control_lock);
 
-    if ( !dev )
-        return -ENOENT;
-
-    return env_copy_to_guest(guest, &info, sizeof(info));
+    return ret ?: env_copy_to_guest(guest, &info, sizeof(info));
 }
 
 /* The target of a command, if there is one and the caller may: 0 or errno. */

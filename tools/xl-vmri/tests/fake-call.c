@@ -18,6 +18,7 @@ void fake_call_reset(void)
     memset(&fake_call, 0, sizeof(fake_call));
     fake_call.magic = VMRI_MAGIC;
     fake_call.abi_version = VMRI_ABI_VERSION;
+    fake_call.hidden_domid = UINT32_MAX;
 }
 
 xencall_handle *xencall_open(struct xentoollog_logger *logger, unsigned flags)
@@ -227,10 +228,24 @@ static int detach(const struct vmri_ctl_detach *d)
     return 0;
 }
 
+/* By a policy of XSM's. */
+static bool hidden(unsigned int i)
+{
+    return fake_call.devices[i].domid == fake_call.hidden_domid;
+}
+
 static int info(struct vmri_ctl_info *inf)
 {
     unsigned int i = position(inf->domid, inf->dev_id);
 
+    if (inf->which == VMRI_INFO_ONE) {
+        if (!exists(i, inf->domid, inf->dev_id))
+            return ENODEV;
+        if (hidden(i))
+            return EPERM;
+    }
+    while (i < fake_call.num_devices && hidden(i))
+        i++;
     if (i == fake_call.num_devices)
         return ENOENT;
     *inf = fake_call.devices[i];

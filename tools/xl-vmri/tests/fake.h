@@ -20,6 +20,7 @@ struct fake_call {
     bool no_vmri;
     uint32_t abi_version;
     uint32_t magic;
+    uint32_t hidden_domid;      /* whose devices we may not see, or UINT32_MAX */
     unsigned int num_devices;
     struct vmri_ctl_info devices[16];   /* in order of domid, dev_id */
     struct vmri_qp_counters types[VMRI_STAT_MAX];   /* of every device */

@@ -120,10 +120,15 @@ static void attach_d1(const char *state)
     fake_store_set(FRONT1 "/state", state);
 }
 
+static bool d1_nodes_are_gone(void)
+{
+    return !fake_store_get(FRONT1) &&
+           !fake_store_get("/local/domain/0/backend/vmri/1");
+}
+
 static bool d1_is_clean(void)
 {
-    return !fake_call.num_devices && !fake_store_get(FRONT1) &&
-           !fake_store_get("/local/domain/0/backend/vmri/1");
+    return !fake_call.num_devices && d1_nodes_are_gone();
 }
 
 void test_detach(void)
@@ -198,6 +203,18 @@ void test_sweep(void)
     fake_store.on_conflict = attach_again;
     CHECK(run("list") == RC_OK && fake_store_get(BACK1 "/state"));
     CHECK(fake_store_get(FRONT1 "/state"));
+
+    /* One that XSM hides stays, as far as we know.  Once it is seen to be gone it goes. */
+    attach_d1("4");
+    CHECK(run("attach d2") == RC_OK);
+    fake_call.hidden_domid = 1;
+    CHECK(run("list") == RC_OK && prints("d2") && !prints("d1"));
+    CHECK(node_is(BACK1 "/state", "4") && node_is(FRONT1 "/state", "4"));
+    CHECK(run("info d1 0") == RC_FAILURE && says("does not let this domain"));
+    CHECK(run("detach d1 0") == RC_FAILURE && says("does not let this domain"));
+    CHECK(node_is(BACK1 "/state", "4") && fake_call.num_devices == 2);
+    fake_call_destroy_domain(1);
+    CHECK(run("list") == RC_OK && d1_nodes_are_gone());
 
     /* What is not ours to understand is left alone. */
     reset();
