@@ -27,6 +27,9 @@
 #define VMRI_VMRI_H
 
 #include "types.h"
+#include "mcg.h"
+#include "service.h"
+#include "twin.h"
 
 /* The number used unless xenstore ("hypercall" beside the device) has another. */
 #define VMRI_HYPERCALL_DEFAULT	43
@@ -639,213 +642,12 @@ struct vmri_mw_alloc {
 VMRI_ASSERT_SIZE(vmri_mw_alloc, 16);
 
 /*
- * Multicast groups of a fabric, by MGID (IBTA 1.4, 10.5).  mcg_create makes
- * the device a member: of the group that there is, whose attributes it gets, or,
- * with `create`, of a new one that has those given and, for mlid 0, a free
- * MLID.  The group goes with its last member and attached QP.
- * A group to which only queue pairs are attached has no attributes, so it can
- * be joined with `create` only.  IPoIB's broadcast group of a partition (RFC 4391,
- * 4) needs no creator: it has the attributes that VMRI_BROADCAST_* name, whatever
- * is given.  A group has one MLID and an MLID one group.
- * A device is a member in one to four ways, the bits of IBTA's JoinState (15.2.5.17);
- * mcg_destroy takes those away that are named, and the membership with the last.
- * -ENOENT: there is none, or it is no member in that way; -EINVAL: it has
- * another MLID, no multicast GID, or a value out of range; -EBUSY: another group
- * has this MLID; -EPERM: it is of a partition that the port is not in; -EEXIST
- * from mcg_create: a member in that way already.
- */
-struct vmri_mcg {
-	uint8_t mgid[16];		/* IN: network order */
-	uint16_t mlid;			/* IN: 0 for any; OUT: VMRI_MLID_MIN .. MAX */
-	uint16_t pkey;			/* IN with create, else OUT, as all below */
-	uint32_t qkey;
-	uint32_t flow_label;
-	uint8_t mtu;			/* IBTA code */
-	uint8_t rate;
-	uint8_t sl;
-	uint8_t traffic_class;
-	uint8_t hop_limit;
-	uint8_t packet_life;
-	uint8_t scope;
-	uint8_t create;			/* IN: 0 or 1 */
-	uint32_t members;		/* OUT: devices */
-	uint8_t join;			/* IN: VMRI_JOIN_* to add or take away */
-	uint8_t joined;			/* OUT: all that the device has now */
-	uint16_t reserved;
-};
-VMRI_ASSERT_SIZE(vmri_mcg, 44);
-#define VMRI_MLID_MIN		0xc000
-#define VMRI_MLID_MAX		0xfffe
-#define VMRI_QPN_MULTICAST	0xffffffU
-
-#define VMRI_JOIN_FULL		0x1U
-#define VMRI_JOIN_NON		0x2U
-#define VMRI_JOIN_SEND_ONLY_NON	0x4U
-#define VMRI_JOIN_SEND_ONLY_FULL 0x8U
-#define VMRI_JOIN_ALL		0xfU
-
-#define VMRI_BROADCAST_QKEY	0x0b1bU
-#define VMRI_BROADCAST_MTU	5	/* 4096 bytes */
-#define VMRI_BROADCAST_RATE	7	/* 40 Gb/s: what the port says, 4x QDR */
-#define VMRI_BROADCAST_LIFE	18	/* 4.096 us * 2^18 */
-
-/*
- * VMRI_OP_mcg_query: a group that has members: with VMRI_MCG_BY_MGID that of
- * group.mgid, else the first with an MLID of group.mlid or higher.  `joined` is
- * of the port with LID `lid`, or of the caller's own for 0.
- * -ENOENT: there is none; -EINVAL: no multicast GID.
- */
-struct vmri_mcg_query {
-	struct vmri_mcg group;		/* IN: mgid or mlid; OUT: all but join */
-	uint32_t flags;			/* IN: VMRI_MCG_BY_MGID */
-	uint16_t lid;			/* IN */
-	uint16_t reserved0;
-	uint32_t reserved1;
-};
-VMRI_ASSERT_SIZE(vmri_mcg_query, 56);
-#define VMRI_MCG_BY_MGID	0x1U
-
-/*
- * A UD queue pair gets what is sent to a group (by a UD queue pair in the
- * fabric, its own too, with a GRH, to QPN VMRI_QPN_MULTICAST): one copy, or none
- * if it is attached or detached meanwhile.  Groups that attach finds not are made, as
- * hardware knows none but by who listens.  With BLOCK_LOOPBACK, a flag of the
- * receiving QP, what its own device sends does not come.
- * -EINVAL: no UD queue pair, no multicast GID, or the group has another MLID;
- * -EBUSY: another group has this MLID; -EEXIST: attached already; -ENOENT from
- * detach.
- */
-struct vmri_mcg_qp {
-	uint8_t mgid[16];		/* IN */
-	uint16_t mlid;			/* IN */
-	uint16_t reserved;
-	uint32_t qpn;			/* IN */
-};
-VMRI_ASSERT_SIZE(vmri_mcg_qp, 24);
-
-/*
  * Keys that a kernel queue may use without a registration.  With
  * VMRI_LKEY_FRAMES an SGE's address is gfn << 12 | offset and its length ends
  * within that frame; the frame is checked and referenced at the moment of the
  * copy.
  */
 #define VMRI_LKEY_FRAMES	0xffffff00U
-
-/*
- * VMRI_OP_twin_create: have a queue pair or a memory region made on the NIC that
- * the device's uplink drives.  -EINPROGRESS: the VMRI_EVENT_COMMAND has the handle
- * as its id, and as its data the number of the twin there, a QPN or a key, or a
- * negative errno; after that the twin is to be destroyed all the same.
- * qp_create, respectively mr_register, then names both; what it says must be what
- * the twin was made for (-EINVAL), and in all its life a twin is one object's
- * (-EBUSY).  A queue pair or region without a twin reaches those of this host alone.
- * A region with one cannot be re-registered (-EOPNOTSUPP); its first byte lies in
- * its page as in that of its iova.
- * -ENODEV, also from the event: the uplink is gone.  -EOPNOTSUPP: the device has
- * none, or a kind that it does not carry; -EINVAL: more than it can, or there is no
- * EQ for the port's events, to which those of these commands go, and those of
- * qp_modify; -EAGAIN: it has too much to do at the moment; -ENOSPC: the device has
- * as many as its domain may have objects of the kind.
- *
- * A queue pair with a twin may be connected to a GID that has a route.  Then
- * qp_modify answers -EINPROGRESS while the twin follows, and is to be called again
- * with the same arguments when its event, with the QPN as its id, says 0.  The
- * same goes for other changes of one that is so connected, except to ERR, SQD and
- * back.  -EBUSY: one is under way.  -EOPNOTSUPP: queues of the kernel, or in SQD
- * attributes.
- *
- * VMRI_OP_twin_destroy: -EINPROGRESS: when the event says 0, nothing on the NIC,
- * or in dom0, touches what was granted for it.  So it is when the answer is -ENOENT:
- * the uplink has gone.  -EBUSY: its object is there, or it is being destroyed.
- */
-struct vmri_twin {
-	uint32_t kind;			/* IN: VMRI_RES_QP, VMRI_RES_MR */
-	uint32_t handle;		/* OUT */
-	uint32_t pd;			/* IN */
-	uint32_t reserved;
-	union {
-		struct {		/* IN: as in qp_create; with an SRQ below */
-			uint8_t type;
-			uint8_t sq_log2_entries;
-			uint8_t rq_log2_entries;
-			uint8_t max_send_sge;
-			uint8_t max_recv_sge;
-			uint8_t reserved[3];
-			uint32_t max_inline;
-		} qp;
-		struct {		/* IN: as in mr_register */
-			uint64_t iova;
-			uint64_t length;
-			uint32_t access;
-			uint32_t offset;
-			uint32_t pages;
-			uint32_t list;	/* grant of a page, read-only */
-		} mr;
-		uint64_t raw[5];
-	} u;
-};
-VMRI_ASSERT_SIZE(vmri_twin, 56);
-
-/*
- * A queue pair whose receives come from an SRQ, of its PD and not the kernel's: it is
- * lent so many of them at the most, as the twin's rq_log2_entries has to say; the twin's
- * max_recv_sge is the SRQ's max_sge.  Lent is one, and one more for each that came back
- * filled, while the SRQ has more than is lent of it.  What is lent and not used when the
- * queue pair fails completes there, flushed.
- */
-#define VMRI_TWIN_LENT_LOG2	5
-
-/*
- * The page that `list` grants: uint32_t grants of the region's pages, in order, to
- * the domain that drives the uplink; of more than VMRI_TWIN_GRANTS pages, grants of
- * as many pages with such lists as it takes.  To be left as it is until the twin
- * is made, its pages until it is destroyed.
- */
-#define VMRI_TWIN_GRANTS	1024
-
-/*
- * Services that a device offers to the others of its fabric (IBTA 1.4, 15.2.5.14):
- * what subnet administrators keep for all, where each guest has its own.
- *
- * service_set: offer one, or in place of the device's own with this id and P_Key
- * another.  It is there for its lease, or until it is deleted, the device is
- * destroyed, or its port gets another SM, which knows nothing of it.
- * -EINVAL: no lease, no P_Key; -EPERM: it is of a partition that the port is not in;
- * -ENOSPC: the fabric has VMRI_SERVICES, or the domain as many as it may;
- * -EOPNOTSUPP: the link layer is another; -ENODEV: the device is not in use.
- *
- * service_delete: the device's own with this id and P_Key, of which all else is
- * ignored.  -ENOENT: there is none.
- */
-struct vmri_service {
-	uint64_t id;
-	uint8_t gid[16];		/* query: its port's, network order */
-	uint16_t pkey;
-	uint16_t reserved;
-	uint32_t lease;			/* seconds, or VMRI_LEASE_FOREVER; query: left */
-	uint8_t key[16];		/* query: of the device's own, else 0 */
-	uint8_t name[64];
-	uint8_t data[64];		/* network order */
-};
-VMRI_ASSERT_SIZE(vmri_service, 176);
-#define VMRI_LEASE_FOREVER	0xffffffffU
-#define VMRI_SERVICES		1024	/* of one fabric */
-
-/*
- * VMRI_OP_service_query: of the services of the caller's fabric, the one with the
- * lowest number of `number` or higher, with VMRI_SERVICE_BY_KEY of those alone that
- * were offered with service.key.  Numbers are given in turn and stay.  Services of
- * domains that the caller's may not reach are passed over, as are those of a
- * partition that not both ports are in.  -ENOENT: there is none.
- */
-struct vmri_service_query {
-	struct vmri_service service;	/* OUT; with BY_KEY: key is IN */
-	uint64_t number;		/* IN, OUT */
-	uint32_t flags;			/* IN: VMRI_SERVICE_BY_KEY */
-	uint32_t reserved;
-};
-VMRI_ASSERT_SIZE(vmri_service_query, 192);
-#define VMRI_SERVICE_BY_KEY	0x1U
 
 /* Counters of a device; all run from its attachment. */
 struct vmri_counters {

@@ -7,8 +7,8 @@
  * it joined, or because a QP of it is attached.  A sender finds the group by
  * MLID, without a lock, and refers to it for the length of a step.
  */
-#ifndef VMRI_MCG_H
-#define VMRI_MCG_H
+#ifndef VMRI_MCG_INTERNAL_H
+#define VMRI_MCG_INTERNAL_H
 
 #define VMRI_MLIDS      (VMRI_MLID_MAX - VMRI_MLID_MIN + 1)
 #define VMRI_MCG_HASH   64          /* chains of groups, by MGID */
@@ -75,7 +75,7 @@ void vmri_mcgtree_remove(struct vmri_attachment **root,
 struct vmri_attachment *vmri_mcgtree_from(struct vmri_attachment *root,
                                           uint64_t from);
 
-#endif /* VMRI_MCG_H */
+#endif /* VMRI_MCG_INTERNAL_H */
 
 /*
  * Local variables:

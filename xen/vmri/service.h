@@ -3,8 +3,8 @@
  * VMRI: services that devices offer.  Included by internal.h, where the locking is
  * described.
  */
-#ifndef VMRI_SERVICE_H
-#define VMRI_SERVICE_H
+#ifndef VMRI_SERVICE_INTERNAL_H
+#define VMRI_SERVICE_INTERNAL_H
 
 struct vmri_dev;
 
@@ -23,7 +23,7 @@ int vmri_service_query(struct vmri_dev *dev, struct vmri_service_query *arg);
 /* Take away up to `max` of a device's: how many it were. */
 unsigned int vmri_services_forget(struct vmri_dev *dev, unsigned int max);
 
-#endif /* VMRI_SERVICE_H */
+#endif /* VMRI_SERVICE_INTERNAL_H */
 
 /*
  * Local variables:
