@@ -29,6 +29,7 @@ sources_of() {
 	case $1 in
 	mpi) echo "$LAB_DIR/progs-mpi" "$TREE/packaging/openmpi" ;;
 	udapl) echo "$TREE/packaging/dapl" ;;
+	vchan) echo "$LAB_DIR/progs-vchan" ;;
 	esac
 }
 
@@ -114,6 +115,14 @@ finish_storage() {
 # Our dat.conf in place of the packages'.
 finish_udapl() {
 	install -D -m 644 "$TREE/packaging/dapl/dat.conf" "$1/etc/dat.conf"
+}
+
+# Our program alone, with Xen's libraries in it.
+finish_vchan() {
+	in_root "$BUILD13" "$1:/mnt" "$TREE:/srv:ro" -- \
+		make -s -C /srv/tests/lab/progs-vchan OUT=/tmp/progs XEN=/mnt/usr \
+		install DESTDIR=/mnt
+	rm -rf "$1"/usr/{include,lib,share}
 }
 
 # A library is where it was before /lib was merged into /usr/lib.

@@ -6,6 +6,7 @@
 #   start_ipoib HOST...    gives the interfaces of guests addresses and waits until they
 #                          are in the broadcast group
 #   stop_ipoib HOST...     takes that back
+#   enter_ipoib_mode MODE MTU    both guests' interfaces: datagram or connected
 #   ipoib_of HOST          the interface's name
 #   ipoib4 HOST [NET], ipoib6 HOST [NET]    the addresses; NET is 66, or another
 #                          number for an interface of another partition
@@ -47,6 +48,17 @@ start_ipoib() {
 			address_interface "$host" "$(ipoib_of "$host")" || return 1
 	done
 	for host in "$@"; do
+		wait_until 60 interface_is_up "$host" "$(ipoib_of "$host")" || return 1
+	done
+}
+
+enter_ipoib_mode() {
+	local host name
+	for host in $GUESTS; do
+		name=$(ipoib_of "$host")
+		on "$host" "echo $1 >/sys/class/net/$name/mode && ip link set $name mtu $2" || return 1
+	done
+	for host in $GUESTS; do
 		wait_until 60 interface_is_up "$host" "$(ipoib_of "$host")" || return 1
 	done
 }

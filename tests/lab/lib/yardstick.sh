@@ -2,12 +2,15 @@
 # shellcheck shell=bash
 #
 # What SoftIB is measured by, included after suite.sh: TCP between the guests (qperf),
-# and a copy of memory in one of them.
+# libxenvchan between them, and a copy of memory in one of them.
 #
 #   start_qperf           qperf listens in d1
 #   ask_qperf ADDRESS SIZE TEST...    d2 asks there; then qperf_us prints a time in
 #                         microseconds, qperf_bytes bytes a second
 #   memory_copy SIZE      MiB a second
+#   start_vchan           makes both guests ready for libxenvchan, whose program is laid
+#                         over them
+#   vchan_us SIZE ROUNDS  half a round trip over it, in microseconds
 #   unit_of PROGRAM SIZE  of a figure of perftest's. Bandwidth says nothing of small
 #                         messages.
 #   in_unit UNIT SIZE     turns messages a second into that
@@ -47,6 +50,22 @@ memory_copy() {
 		print(done / (time.monotonic() - start) / 1048576)
 	PYTHON
 	on d1 python3 /tmp/copy.py "$1"
+}
+
+start_vchan() {
+	local host
+	"$LAB_DIR/lab" extras vchan $GUESTS || return 1
+	for host in $GUESTS; do
+		on "$host" modprobe -a xen-gntalloc xen-gntdev xen-evtchn || return 1
+	done
+}
+
+vchan_us() {
+	local server client path
+	server=$(on dom0 xl domid d1) && client=$(on dom0 xl domid d2) || return 1
+	path=/local/domain/$server/data/vchan
+	background d1 vchan "vchan-pingpong server $client $path $1 $2"
+	on d2 "vchan-pingpong client $server $path $1 $2"
 }
 
 unit_of() {
