@@ -38,6 +38,41 @@ TEST(life_budget_of_bytes)
     CHECK_EQ(match_pattern(p.mb.mem, BIG, 1, 0), BIG);
 }
 
+static void note(void *flag)
+{
+    *(bool *)flag = true;
+}
+
+/* Is the peer looked up again before a call's worth of bytes is copied? */
+static bool steps_in_between(struct pair *p)
+{
+    struct guest_wr wr = pair_wr(p, VMRI_WR_RDMA_WRITE, 1, 0, 0,
+                                 VMRI_BUDGET - VMRI_STEP);
+    bool again = false;
+
+    qp_post_send(p->qa, &wr);
+    env_test_on_lock(LEVEL_QP, 2, note, &again);
+    CHECK_EQ(guest_schedule(p->a, p->qa->qpn), 0);
+    env_test_on_lock(LEVEL_QP, 0, NULL, NULL);
+    cq_expect(p->qa->scq, 1, 0);
+
+    return again;
+}
+
+/* As much as the budget has goes at a stretch, unless others take turns. */
+TEST(life_stretch_is_the_budget)
+{
+    struct pair p = pair_new(NULL, NULL);
+    struct vmri_ctl_rate arg = {
+        .domid = env_domid(p.a->domain), .dev_id = p.a->dev,
+        .flags = VMRI_RATE_SET, .rate = 1ULL << 30, .burst = VMRI_BUDGET,
+    };
+
+    CHECK(!steps_in_between(&p));
+    CHECK_EQ(dom0_call(VMRI_OP_ctl_rate, &arg, sizeof(arg)), 0);
+    CHECK(steps_in_between(&p));
+}
+
 TEST(life_budget_of_requests)
 {
     struct guest_qp_opts opts = { .sq_log2 = 12 };

@@ -138,7 +138,7 @@ static enum run run_sends(struct vmri_qp *qp, uint32_t *budget)
                 vmri_qp_set_error(qp, VMRI_EVENT_QP_FATAL);
                 return RUN_MORE;
             }
-            if ( likely(vmri_plain(qp)) )
+            if ( likely(vmri_plain(qp, *budget)) )
             {
                 vmri_spend(budget, REQUEST_COST + qp->tx.wqe.length);
                 continue;

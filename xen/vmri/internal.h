@@ -90,7 +90,7 @@
 
 #include "env.h"
 
-#define VMRI_STEP       (64U << 10)     /* bytes copied at a stretch */
+#define VMRI_STEP       (64U << 10)     /* bytes that one step may copy at any time */
 #define VMRI_BUDGET     (256U << 10)    /* bytes copied in one call */
 #define VMRI_MAX_SGE    32
 #define VMRI_MAX_INLINE 512

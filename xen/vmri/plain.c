@@ -275,17 +275,17 @@ static noinline void fail(struct vmri_qp *qp, struct vmri_qp *peer)
     vmri_qp_set_error(qp, 0);
 }
 
-static bool is_plain(const struct vmri_qp *qp)
+static bool is_plain(const struct vmri_qp *qp, uint32_t budget)
 {
     const struct vmri_send_wqe *wqe = &qp->tx.wqe;
 
     return !(wqe->flags & ~PLAIN_FLAGS) &&
            (wqe->opcode == VMRI_WR_SEND || wqe->opcode == VMRI_WR_RDMA_WRITE ||
             wqe->opcode == VMRI_WR_SEND_WITH_IMM) &&
-           wqe->length - 1 < VMRI_STEP;
+           (likely(wqe->length - 1 < VMRI_STEP) || wqe->length - 1 < budget);
 }
 
-bool vmri_plain(struct vmri_qp *qp)
+bool vmri_plain(struct vmri_qp *qp, uint32_t budget)
 {
     struct vmri_send_wqe *wqe = &qp->tx.wqe;
     struct spot from, to;
@@ -301,7 +301,7 @@ bool vmri_plain(struct vmri_qp *qp)
     /* As much as a SEND or a WRITE has. */
     at = vmri_region_at(&qp->rings.region, vmri_wq_slot(&qp->sq));
     vmri_copy_in(wqe, at, offsetof(struct vmri_send_wqe, u.rdma.compare_add));
-    if ( !is_plain(qp) || !find_source(qp, at, &from) )
+    if ( !is_plain(qp, budget) || !find_source(qp, at, &from) )
         return false;
     send = wqe->opcode != VMRI_WR_RDMA_WRITE;
 

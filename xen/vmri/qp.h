@@ -500,11 +500,11 @@ enum vmri_step vmri_fail_both(struct vmri_qp *qp, struct vmri_qp *peer,
 bool vmri_is_atomic(unsigned int opcode);
 enum vmri_step vmri_atomic(struct vmri_qp *qp, struct vmri_qp *peer);
 /*
- * plain.c: do the next request, if it is a plain one, to its completion; how
- * long it was is in qp->tx.wqe.  False: it is not, or something is wrong;
- * nothing has been done.
+ * plain.c: do the next request, if it is a plain one within the budget, or a
+ * step, to its completion; how long it was is in qp->tx.wqe.  False: it is not,
+ * or something is wrong; nothing has been done.
  */
-bool vmri_plain(struct vmri_qp *qp);
+bool vmri_plain(struct vmri_qp *qp, uint32_t budget);
 /* peer.c.  Does the peer take requests, and from us?  Under peer->lock. */
 bool vmri_peer_answers(const struct vmri_qp *peer, const struct vmri_qp *qp);
 /* Give up references to a peer's device, and to the peer unless it is NULL. */

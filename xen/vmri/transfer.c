@@ -309,7 +309,7 @@ static bool is_send(const struct vmri_tx *tx)
            tx->wqe.opcode == VMRI_WR_SEND_WITH_INV;
 }
 
-/* Move up to a step's worth of bytes. */
+/* Move this many bytes. */
 static enum vmri_step move(struct vmri_qp *qp, struct vmri_qp *peer,
                            uint32_t bytes)
 {
@@ -391,8 +391,8 @@ static enum vmri_step step(struct vmri_qp *qp, struct vmri_qp *peer,
             return fail_length(qp, peer);
     }
 
-    if ( bytes > VMRI_STEP )
-        bytes = VMRI_STEP;
+    /* Each step looks the peer up anew, which is dear: as much as may be. */
+    bytes = min(bytes, max_t(uint32_t, *budget, VMRI_STEP));
     if ( !vmri_rate_allows(qp, &bytes) )
         return VMRI_STEP_PARKED;
     if ( bytes )
