@@ -27,6 +27,7 @@ packages_of_extras() {
 sources_of() {
 	echo "$LAB_DIR/roots/extras-$1.list" "$LAB_LIB/extras.sh"
 	case $1 in
+	dom0-cluster) echo "$TREE"/tools/{vmri-fabricd,xl-vmri} "$TREE/include/vmri" ;;
 	mpi) echo "$LAB_DIR/progs-mpi" "$TREE/packaging/openmpi" ;;
 	udapl) echo "$TREE/packaging/dapl" ;;
 	vchan) echo "$LAB_DIR/progs-vchan" ;;
@@ -125,6 +126,18 @@ finish_vchan() {
 	rm -rf "$1"/usr/{include,lib,share}
 }
 
+# vmri-fabricd built and installed, and of etcd its program alone, which no service starts.
+finish_dom0-cluster() {
+	in_root "$BUILD12" "$1:/mnt" "$TREE:/srv:ro" -- sh -ec '
+		lib=$(echo /mnt/usr/lib/*-linux-gnu)
+		make -s -C /srv/tools/vmri-fabricd OUT=/tmp/fabricd DESTDIR=/mnt install \
+			CFLAGS="-O2 -isystem /mnt/usr/include -isystem /mnt/usr/include/${lib##*/}" \
+			LDFLAGS="-L$lib -Wl,--allow-shlib-undefined"
+	'
+	rm -rf "$1"/{lib,etc/{default,init.d}} "$1"/usr/{include,share} \
+		"$1"/usr/bin/*-config "$1"/usr/lib/{systemd,*/*.a,*/pkgconfig}
+}
+
 # A library is where it was before /lib was merged into /usr/lib.
 finish_dom0-wire() {
 	cp -a "$1/lib/." "$1/usr/lib/"
@@ -146,9 +159,10 @@ check_libraries() {
 	rm "$2.missing"
 }
 
-# lab_extras SET HOST...: lays a set over guests that do not have it yet.
+# lab_extras SET HOST...: lays a set over guests that do not have it yet, all at once.
 lab_extras() {
-	local host set=$1 name
+	local host job set=$1 rc=0
+	local -a jobs=()
 	shift
 	need_up
 	for host in "$@"; do
@@ -159,12 +173,22 @@ lab_extras() {
 	get_sources
 	extras_of "$set"
 	drop_lock
-	name=$(basename "$EXTRAS")
 	for host in "$@"; do
-		if ! on_host "$host" "grep -qsx $name /run/extras"; then
-			say "laying the extras \"$set\" over $host"
-			lay_over "$host" "$EXTRAS"
-			on_host "$host" "ldconfig && echo $name >>/run/extras"
-		fi
+		lay_extras "$set" "$host" &
+		jobs+=("$!")
 	done
+	for job in "${jobs[@]}"; do
+		wait "$job" || rc=1
+	done
+	return "$rc"
+}
+
+lay_extras() {
+	local set=$1 host=$2 name
+	name=$(basename "$EXTRAS")
+	if ! on_host "$host" "grep -qsx $name /run/extras"; then
+		say "laying the extras \"$set\" over $host"
+		lay_over "$host" "$EXTRAS"
+		on_host "$host" "ldconfig && echo $name >>/run/extras"
+	fi
 }

@@ -79,18 +79,23 @@ plug_in() {
 		on "$1" ip address add "${ADDRESS[$1]}/24" dev eth1
 }
 
-# give_device GUEST: one that belongs to its eth1, and the way to its peer.
+# attach_device GUEST [WORD]...: one that belongs to its eth1.
+attach_device() {
+	on "$(dom0_of "$1")" "xl-vmri attach $1 id=$ID fabric=${TENANT[$1]} mac=$(mac "$1") \
+			uplink=\$(cat $UPLINK/parameters/uplink) ${*:2}" &&
+		wait_until 60 find_device "$1"
+}
+
+# give_device GUEST: one, and the way to its peer.
 give_device() {
 	local peer host
 	host=$(dom0_of "$1")
 	for peer in ${GUESTS_OF[$(other_host "$host")]}; do
 		[ "${TENANT[$peer]}" != "${TENANT[$1]}" ] || break
 	done
-	on "$host" "xl-vmri attach $1 id=$ID fabric=${TENANT[$1]} mac=$(mac "$1") \
-			uplink=\$(cat $UPLINK/parameters/uplink)
-		for gid in $(link_local "$peer") ${ADDRESS[$peer]}; do
+	on "$host" "for gid in $(link_local "$peer") ${ADDRESS[$peer]}; do
 			xl-vmri route add ${TENANT[$1]} \$gid $(link_address "$(other_host "$host")") || exit
-		done" && wait_until 60 find_device "$1"
+		done" && attach_device "$1"
 }
 
 # Without it, and without what belongs to it.
