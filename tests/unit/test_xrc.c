@@ -228,6 +228,62 @@ TEST(xrc_every_operation)
     CHECK_EQ(guest_schedule(h.guest, s->in->qpn), 0);
 }
 
+/* As on the other types: 512 bytes inline, 32 entries on both sides. */
+TEST(xrc_inline_and_entries)
+{
+    enum { ENTRIES = 32, PIECE = 70, INLINE = 512, APART = 600 };
+    struct hub h = { .guest = guest_new(1) };
+    const struct guest_qp_opts out = {
+        .type = VMRI_QPT_XRC_INI, .max_inline = INLINE, .max_send_sge = ENTRIES,
+    };
+    struct guest_qp_opts in = { .type = VMRI_QPT_XRC_TGT };
+    struct vmri_sge recv[ENTRIES];
+    struct guest_wr wr;
+    struct spoke *s;
+    unsigned int i;
+
+    in.xrcd = guest_xrcd(h.guest);
+    h.srq = guest_srq(h.guest, &(struct guest_srq_opts){
+        .xrcd = in.xrcd, .max_sge = ENTRIES });
+    h.cq = h.srq->cq;
+    h.mr = guest_mr(h.guest, HUB_BYTES, 3000, LAYOUT_SCATTERED, ALL);
+    s = hub_spoke(&h, &out, &in, NULL);
+
+    wr = xrc_wr(&h, s, VMRI_WR_SEND, 1, 0);
+    wr.num_sge = ENTRIES;
+    for ( i = 0; i < ENTRIES; i++ )
+    {
+        fill_pattern(s->mr.mem + APART * i, PIECE, 1000 * i);
+        wr.sge[i] = mr_sge(&s->mr, APART * i, PIECE);
+        recv[i] = mr_sge(&h.mr, 5000 + APART * i, PIECE);
+    }
+    srq_recv(h.srq, 2, recv, ENTRIES);
+    qp_send(s->qp, &wr);
+    cq_expect(s->qp->scq, 1, 0);
+    CHECK_EQ(cq_expect(h.cq, 2, 0).byte_len, ENTRIES * PIECE);
+    for ( i = 0; i < ENTRIES; i++ )
+        CHECK_EQ(match_pattern(h.mr.mem + 5000 + APART * i, PIECE, 1000 * i, 0),
+                 PIECE);
+
+    for ( i = 0; i < 2; i++ )
+    {
+        wr = xrc_wr(&h, s, VMRI_WR_SEND, 3, 0);
+        wr.flags |= VMRI_SEND_INLINE;
+        wr.num_sge = 0;
+        wr.data = i ? NULL : s->mr.mem;
+        wr.length = INLINE + i;
+        fill_pattern(s->mr.mem, INLINE, 7);
+        hub_recv(&h, 4, 0, HUB_BYTES);
+        qp_send(s->qp, &wr);
+        cq_expect(s->qp->scq, 3, i ? VMRI_WC_LOC_LEN_ERR : 0);
+        if ( i )
+            break;
+        CHECK_EQ(cq_expect(h.cq, 4, 0).byte_len, INLINE);
+        CHECK_EQ(match_pattern(h.mr.mem, INLINE, 7, 0), INLINE);
+    }
+    cq_expect_none(h.cq);
+}
+
 /*
  * A target serves many processes: whose memory a request may reach is said by
  * the SRQ that it names.
