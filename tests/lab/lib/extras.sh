@@ -138,10 +138,23 @@ finish_dom0-cluster() {
 		"$1"/usr/bin/*-config "$1"/usr/lib/{systemd,*/*.a,*/pkgconfig}
 }
 
-# A library is where it was before /lib was merged into /usr/lib.
 finish_dom0-wire() {
-	cp -a "$1/lib/." "$1/usr/lib/"
-	rm -rf "${1:?}/lib"
+	merge_usr "$1"
+}
+
+finish_dom0-storage() {
+	merge_usr "$1"
+}
+
+# merge_usr FOLDER: a file is where it was before /lib and /sbin were merged into /usr.
+merge_usr() {
+	local folder
+	for folder in lib sbin; do
+		[ -d "$1/$folder" ] || continue
+		mkdir -p "$1/usr/$folder"
+		cp -a "$1/$folder/." "$1/usr/$folder/"
+		rm -rf "${1:?}/$folder"
+	done
 }
 
 # check_libraries ROOT FOLDER: nothing that the programs are linked with is missing.
@@ -157,6 +170,19 @@ check_libraries() {
 	cat "$2.missing"
 	[ ! -s "$2.missing" ] || return 1
 	rm "$2.missing"
+}
+
+# make_room GUEST MIB: files that lie over a root are in the guest's memory. Where sets
+# of earlier suites leave too little of it, the guest is started anew, without them.
+make_room() {
+	local left
+	[ "$(dom0_of "$1")" != "$1" ] || return 0
+	left=$(on_host "$1" "[ ! -e /run/extras ] ||
+		awk '/^MemAvailable:/ { print int(\$2 / 1024) }' /proc/meminfo")
+	if [ -n "$left" ] && [ $((left - $2)) -lt "$LEAST_MEMORY" ]; then
+		say "$1 has $left MiB left, too little for $2 more; it starts anew"
+		lab_restart_guest "$1"
+	fi
 }
 
 # lab_extras SET HOST...: lays a set over guests that do not have it yet, all at once.
@@ -187,6 +213,7 @@ lay_extras() {
 	local set=$1 host=$2 name
 	name=$(basename "$EXTRAS")
 	if ! on_host "$host" "grep -qsx $name /run/extras"; then
+		make_room "$host" "$(du -sm "$EXTRAS" | cut -f 1)"
 		say "laying the extras \"$set\" over $host"
 		lay_over "$host" "$EXTRAS"
 		on_host "$host" "ldconfig && echo $name >>/run/extras"

@@ -18,11 +18,17 @@ ipoib_of() {
 }
 
 ipoib4() {
-	echo "192.168.${2:-66}.${1#d}"
+	echo "192.168.${2:-66}.$(ipoib_number "$1")"
 }
 
 ipoib6() {
-	echo "fd00:${2:-66}::${1#d}"
+	echo "fd00:${2:-66}::$(ipoib_number "$1")"
+}
+
+# Nobody has the address 0.
+ipoib_number() {
+	[ "$1" != dom0 ] || { echo 100 && return; }
+	number_of "$1"
 }
 
 # address_interface HOST INTERFACE [NET]

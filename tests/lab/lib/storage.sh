@@ -7,6 +7,7 @@
 #
 #   give_disk HOST MIB [ext4]      a disk that outlives the guest: a file in dom0's memory;
 #                                  or one with a file system that has room for so much
+#                                  file itself, as a device, if HOST is dom0
 #   take_disk HOST
 #   serve SERVICE HOST ADDRESS     offers the disk
 #   unserve SERVICE HOST           ends that, whoever uses it
@@ -31,12 +32,15 @@ give_disk() {
 	[ "${3:-}" != ext4 ] || on dom0 "blkid $file || mkfs.ext4 -q -F $file" || return 1
 	loop=$(on dom0 "modprobe loop && losetup -j $file -O NAME -n | grep . ||
 		losetup -f --show $file") || return 1
+	DISK=/dev/xvdb
+	[ "$1" != dom0 ] || { DISK=$loop && return; }
 	on dom0 "xl block-attach $1 'vdev=xvdb,access=w,script=block-lab,target=$loop'" &&
 		wait_until 30 on "$1" "test -b $DISK"
 }
 
 take_disk() {
-	on dom0 "xl block-detach $1 xvdb; losetup -D; rm -f /run/disk.$1" >/dev/null 2>&1
+	[ "$1" = dom0 ] || on dom0 "xl block-detach $1 xvdb" >/dev/null 2>&1
+	on dom0 "losetup -D; rm -f /run/disk.$1" >/dev/null 2>&1
 }
 
 load() {

@@ -9,6 +9,8 @@
 SPARES="d3 d4 d5"
 SPARE_MEMORY=256
 DOM0_MEMORY=1200
+# What is left to a guest for programs beside extras, in MiB; a rank of MPI takes 150.
+LEAST_MEMORY=180
 # How long the machines may take to come up, in seconds.
 BOOT_LIMIT=${LAB_BOOT_LIMIT:-300}
 
