@@ -199,6 +199,10 @@ lab_extras() {
 	get_sources
 	extras_of "$set"
 	drop_lock
+	# One after the other: two guests that get devices at once disturb each other.
+	for host in "$@"; do
+		has_extras "$host" || make_room "$host" "$(du -sm "$EXTRAS" | cut -f 1)"
+	done
 	for host in "$@"; do
 		lay_extras "$set" "$host" &
 		jobs+=("$!")
@@ -209,11 +213,14 @@ lab_extras() {
 	return "$rc"
 }
 
+has_extras() {
+	on_host "$1" "grep -qsx $(basename "$EXTRAS") /run/extras"
+}
+
 lay_extras() {
 	local set=$1 host=$2 name
 	name=$(basename "$EXTRAS")
-	if ! on_host "$host" "grep -qsx $name /run/extras"; then
-		make_room "$host" "$(du -sm "$EXTRAS" | cut -f 1)"
+	if ! has_extras "$host"; then
 		say "laying the extras \"$set\" over $host"
 		lay_over "$host" "$EXTRAS"
 		on_host "$host" "ldconfig && echo $name >>/run/extras"
