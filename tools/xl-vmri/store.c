@@ -177,7 +177,10 @@ static void backend_path(char path[static PATH_SIZE], uint32_t domid,
     snprintf(path, PATH_SIZE, BACKENDS "/%u/%u", domid, dev_id);
 }
 
-/* Run body in one transaction.  What it changed counts only if it returns 0. */
+/*
+ * Run body in one transaction.  What it changed counts only if it returns 0; it
+ * returns -EAGAIN when it finds that others have disturbed it.
+ */
 static int transact(int (*body)(xs_transaction_t t, const struct nodes *nodes),
                     const struct nodes *nodes)
 {
@@ -190,12 +193,10 @@ static int transact(int (*body)(xs_transaction_t t, const struct nodes *nodes),
         if (t == XBT_NULL)
             return -errno;
         rc = body(t, nodes);
-        if (!xs_transaction_end(xs, t, rc) && !rc) {
-            if (errno == EAGAIN)
-                continue;
+        if (!xs_transaction_end(xs, t, rc) && !rc)
             rc = -errno;
-        }
-        return rc;
+        if (rc != -EAGAIN)
+            return rc;
     }
     return -EAGAIN;
 }
@@ -214,9 +215,15 @@ write_key(xs_transaction_t t, const char *dir, const char *key,
     return xs_write(xs, t, path, value, strlen(value)) ? 0 : -errno;
 }
 
+/*
+ * Paths are well-formed: xenstored's EINVAL means that it has seen the node in this
+ * transaction, but not what it was in, which somebody has removed in between.
+ */
 static int remove_tree(xs_transaction_t t, const char *path)
 {
-    return xs_rm(xs, t, path) || errno == ENOENT ? 0 : -errno;
+    if (xs_rm(xs, t, path) || errno == ENOENT)
+        return 0;
+    return errno == EINVAL ? -EAGAIN : -errno;
 }
 
 /*

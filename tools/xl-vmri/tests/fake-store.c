@@ -247,6 +247,11 @@ bool xs_rm(struct xs_handle *h, xs_transaction_t t, const char *path)
         errno = ENOENT;
         return false;
     }
+    if (fake_store.removed_by_others) {
+        fake_store.removed_by_others--;
+        errno = EINVAL;
+        return false;
+    }
     fake_store_remove(path);
     return true;
 }

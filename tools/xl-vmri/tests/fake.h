@@ -53,6 +53,7 @@ struct fake_store {
     bool fail_open;
     unsigned int conflicts;     /* transactions yet to fail with EAGAIN */
     void (*on_conflict)(void);  /* what disturbed it: runs once */
+    unsigned int removed_by_others; /* removals that come upon another's */
     /* What the guest's driver does when its backend closes. */
     enum {
         DRIVER_STUCK,

@@ -204,6 +204,13 @@ void test_sweep(void)
     CHECK(run("list") == RC_OK && fake_store_get(BACK1 "/state"));
     CHECK(fake_store_get(FRONT1 "/state"));
 
+    /* Another xl-vmri removes the same nodes. */
+    attach_d1("4");
+    kill_d1();
+    fake_store.removed_by_others = 2;
+    CHECK(run("list") == RC_OK && d1_nodes_are_gone());
+    CHECK(!fake_store.removed_by_others);
+
     /* One that XSM hides stays, as far as we know.  Once it is seen to be gone it goes. */
     attach_d1("4");
     CHECK(run("attach d2") == RC_OK);
