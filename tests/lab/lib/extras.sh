@@ -199,7 +199,7 @@ lab_extras() {
 	get_sources
 	extras_of "$set"
 	drop_lock
-	# One after the other: two guests that get devices at once disturb each other.
+	# One after the other, as guests are started elsewhere.
 	for host in "$@"; do
 		has_extras "$host" || make_room "$host" "$(du -sm "$EXTRAS" | cut -f 1)"
 	done

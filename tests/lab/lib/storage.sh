@@ -6,8 +6,8 @@
 # the interface whose RDMA device is meant. SERVER and CLIENT are the suite's.
 #
 #   give_disk HOST MIB [ext4]      a disk that outlives the guest: a file in dom0's memory;
-#                                  or one with a file system that has room for so much
-#                                  file itself, as a device, if HOST is dom0
+#                                  or one with a file system that has room for so much;
+#                                  dom0 has the file itself, as a device
 #   take_disk HOST
 #   serve SERVICE HOST ADDRESS     offers the disk
 #   unserve SERVICE HOST           ends that, whoever uses it
