@@ -94,6 +94,11 @@ refuse() {
 	return 1
 }
 
+# not COMMAND...: for wait_until.
+not() {
+	! "$@"
+}
+
 measure() {
 	local name=$1 key=$2 unit=$3 value rc=0
 	shift 3

@@ -123,6 +123,12 @@ know_devices() {
 	done
 }
 
+# At once, as by a loss of power.
+end_second_host() {
+	kill -KILL "$(cat "$(dir_of dom0b)/qemu.pid")"
+	wait_until 30 not host_is_up dom0b
+}
+
 # A host without what was made for the tenants.
 tidy_host() {
 	local guest
